@@ -1,1 +1,24 @@
-//! placeholder
+//! What takt records.
+//!
+//! Records are the truth of a run: everything that anyone reads (live view, snapshot, result, report) is
+//! a pure [`Fold`] over them and can be made again from the run folder. The reactor writes them packed,
+//! a block at a time; the same bytes go over the ring, into the journal and to subscribers.
+//!
+//! [`Completed`] carries every time of its request, so that a fold needs no join for the latencies of a
+//! request; only the intervals inside a stream need the [`Token`] records between.
+#![forbid(unsafe_code)]
+
+mod id;
+mod kinds;
+mod plan;
+mod records;
+
+pub use id::RequestId;
+pub use kinds::{
+    Blame, EndedBy, ErrorKind, FinishReason, PhaseKind, PhaseState, Stage, TokenSource,
+};
+pub use plan::{PhasePlan, SessionPlan};
+pub use records::{
+    Completed, Failure, Fold, Health, Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record,
+    RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
+};

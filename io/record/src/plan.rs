@@ -1,0 +1,42 @@
+//! What was planned, known before the first send: the head of a journal and the frame of a result.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kinds::PhaseKind;
+
+/// The plan of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionPlan {
+    /// 32 hex characters, new for each run.
+    pub session_id: String,
+    /// Version of takt.
+    pub takt: String,
+    /// Wall clock at the start, RFC 3339 in UTC.
+    pub started_at: String,
+    /// The phases in order; a [`crate::PhaseId`] is a place in this list.
+    pub phases: Vec<PhasePlan>,
+    /// The resolved configuration, secrets redacted.
+    pub config: serde_json::Value,
+    /// What is known of the machine.
+    pub host: serde_json::Value,
+}
+
+/// The plan of a phase, as far as a fold needs it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhasePlan {
+    /// Unique in the session.
+    pub name: String,
+    /// What it is for.
+    #[serde(rename = "type")]
+    pub kind: PhaseKind,
+    /// The load pattern by its name in the configuration.
+    pub pattern: String,
+    /// Mean arrivals a second of an open loop; `None` for a closed one.
+    pub rate: Option<f64>,
+    /// Requests to be kept in flight by a closed loop.
+    pub target_concurrency: Option<u32>,
+    /// Requests asked for, when a count was asked for.
+    pub requests: Option<u64>,
+    /// Answers are streamed.
+    pub stream: bool,
+}
