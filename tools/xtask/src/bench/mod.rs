@@ -1,0 +1,139 @@
+//! takt beside wrk and beside the bare floor, on one machine, in turn.
+//!
+//! Absolute rates move with the machine and with the hour. What holds is the ratio between two
+//! programs that ran one after the other while nothing else did. So each round runs every client once,
+//! the floor at its beginning and at its end; a round in which others used the processors, or between
+//! whose floors the machine changed its speed, is shown but does not count.
+//!
+//! Every client is pinned to core 0, the server to core 1. Rates are what a client says of itself;
+//! CPU time is what the kernel says of the client (`wait4`), all its threads, from start to end.
+
+mod client;
+mod machine;
+mod options;
+mod rounds;
+mod server;
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+
+use client::{Client, ClientKind};
+use machine::Quiet;
+use options::Options;
+use rounds::{Round, Summary};
+use server::{Server, ServerKind};
+
+/// Runs `bench wrk` or `bench server`.
+///
+/// # Errors
+/// A program is missing or fails, or the flags cannot be followed.
+pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
+    let Some((which, rest)) = words.split_first() else {
+        bail!("bench what? wrk or server\n\n{}", options::USAGE);
+    };
+    if rest.iter().any(|word| word == "--help" || word == "-h") {
+        println!("{}", options::USAGE);
+        return Ok(());
+    }
+    let options = Options::read(rest)?;
+    match which.as_str() {
+        "wrk" => against_wrk(root, &options),
+        "server" => servers(root, &options),
+        other => bail!("no benchmark is called `{other}`\n\n{}", options::USAGE),
+    }
+}
+
+/// Clients in turn against one server.
+fn against_wrk(root: &Path, options: &Options) -> anyhow::Result<()> {
+    prepare(root, options)?;
+    let clients: Vec<Client> = options
+        .clients
+        .iter()
+        .map(|kind| Client::prepare(*kind, root, options))
+        .collect::<anyhow::Result<_>>()?;
+    let floor = Client::prepare(ClientKind::Floor, root, options)?;
+    println!("{}", Quiet::wait(options.patience)?);
+    let server = Server::start(options.server, root, options.port)?;
+    println!(
+        "server: {} on core 1; clients on core 0: {} connections, {} s each\n\n{}",
+        server.says(),
+        options.connections,
+        options.seconds,
+        Round::HEADER
+    );
+    let mut rounds = Vec::new();
+    for number in 1..=options.rounds {
+        let mut round = Round::new(number);
+        round.floor(&floor, &server)?;
+        for client in &clients {
+            round.run(client, &server)?;
+        }
+        round.floor(&floor, &server)?;
+        println!("{}", round.says());
+        rounds.push(round);
+    }
+    println!("\n{}", Summary::of(&rounds));
+    Ok(())
+}
+
+/// The floor's client against each server in turn.
+fn servers(root: &Path, options: &Options) -> anyhow::Result<()> {
+    prepare(root, options)?;
+    let floor = Client::prepare(ClientKind::Floor, root, options)?;
+    println!("{}", Quiet::wait(options.patience)?);
+    println!(
+        "client: the floor's on core 0, {} connections, {} s each; servers on core 1\n",
+        options.connections, options.seconds
+    );
+    let mut shares = Vec::new();
+    for number in 1..=options.rounds {
+        let mut rates = Vec::new();
+        for kind in [ServerKind::Floor, ServerKind::Mock, ServerKind::Floor] {
+            let server = Server::start(kind, root, options.port)?;
+            let outcome = floor.run(&server)?;
+            println!("round {number}  {:<6} {outcome}", kind.name());
+            rates.push(outcome.per_s);
+        }
+        let floor_rate = f64::midpoint(rates[0], rates[2]);
+        shares.push(rates[1] / floor_rate);
+        println!("round {number}  mock/floor {:.3}", rates[1] / floor_rate);
+    }
+    println!("\nmock/floor, median of {}: {:.3}", shares.len(), rounds::median(&mut shares));
+    Ok(())
+}
+
+/// Builds what is ours and looks for what is not.
+fn prepare(root: &Path, options: &Options) -> anyhow::Result<()> {
+    ensure!(
+        std::thread::available_parallelism()?.get() >= 2,
+        "two cores are needed, one for the client and one for the server"
+    );
+    needs("taskset", "util-linux")?;
+    if options.clients.contains(&ClientKind::Wrk) {
+        needs("wrk", "wrk")?;
+    }
+    if options.build {
+        let mut packages = vec!["-p", "takt-bench"];
+        if options.uses_takt() {
+            packages.extend(["-p", "takt"]);
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .current_dir(root)
+            .args(["build", "--quiet", "--release"])
+            .args(&packages)
+            .status()
+            .context("starting cargo")?;
+        ensure!(status.success(), "cargo build {} failed", packages.join(" "));
+    }
+    Ok(())
+}
+
+fn needs(program: &str, package: &str) -> anyhow::Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    ensure!(found, "`{program}` is not installed; on Debian: apt-get install {package}");
+    Ok(())
+}

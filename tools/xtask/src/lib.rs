@@ -1,0 +1,16 @@
+//! The project's chores as ordinary Rust, so that they run wherever the toolchain runs.
+//!
+//! * [`ci`]: everything that must hold before a change is taken, step by step.
+//! * [`tidy`]: rules of the house that no compiler checks. Fast; a test runs it too.
+//! * [`bench`]: takt beside wrk and beside the bare floor, in turn, on one machine.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "chores time, wait, and talk to the machine; they are no part of the product"
+)]
+
+pub mod bench;
+pub mod ci;
+pub mod root;
+pub mod tidy;
