@@ -193,7 +193,9 @@ impl Ready {
     #[must_use]
     pub fn stream(&self) -> Option<StreamId> {
         match *self {
-            Self::Connected(s) | Self::Readable(s) | Self::Writable(s) | Self::Closed(s, _) => Some(s),
+            Self::Connected(s) | Self::Readable(s) | Self::Writable(s) | Self::Closed(s, _) => {
+                Some(s)
+            }
             Self::Accepted { listener, .. } => Some(listener),
             Self::Foreign(_) => None,
         }

@@ -1,0 +1,67 @@
+//! What the engine counts of itself.
+
+use takt_time::{Nanos, Span};
+
+use crate::host::Woken;
+
+/// Counters since the system began. Cheap enough to be always on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnStats {
+    /// Turns.
+    pub turns: u64,
+    /// Timers fired.
+    pub timers: u64,
+    /// Readiness events delivered.
+    pub ready: u64,
+    /// Messages handled, `call_soon` included.
+    pub messages: u64,
+    /// Messages that came from other threads.
+    pub remote: u64,
+    /// Messages that went beyond a mailbox's capacity.
+    pub overflows: u64,
+    /// Time in handlers and between them.
+    pub busy: Span,
+    /// Time in `park`.
+    pub parked: Span,
+    /// The longest turn, park not counted.
+    pub longest_turn: Span,
+    /// The latest that a timer fired after its deadline.
+    pub latest_timer: Span,
+    /// Parks by the reason for which they ended.
+    pub woken: WokenCounts,
+}
+
+/// Parks by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WokenCounts {
+    /// Looks at the sockets that did not wait.
+    pub polled: u64,
+    /// A deadline.
+    pub deadline: u64,
+    /// Readiness.
+    pub readiness: u64,
+    /// Another thread.
+    pub remote: u64,
+    /// None of these.
+    pub spurious: u64,
+}
+
+impl TurnStats {
+    pub(crate) fn woke(&mut self, why: Woken, from: Nanos, to: Nanos) {
+        self.parked += to.saturating_since(from);
+        let counter = match why {
+            Woken::Polled => &mut self.woken.polled,
+            Woken::Deadline => &mut self.woken.deadline,
+            Woken::Readiness => &mut self.woken.readiness,
+            Woken::Remote => &mut self.woken.remote,
+            Woken::Spurious => &mut self.woken.spurious,
+        };
+        *counter += 1;
+    }
+
+    pub(crate) fn turn_took(&mut self, span: Span) {
+        self.turns += 1;
+        self.busy += span;
+        self.longest_turn = self.longest_turn.max(span);
+    }
+}
