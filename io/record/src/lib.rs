@@ -8,17 +8,35 @@
 //! request; only the intervals inside a stream need the [`Token`] records between.
 #![forbid(unsafe_code)]
 
+mod block;
+mod codec;
+mod decode;
+mod encode;
 mod id;
 mod kinds;
 mod plan;
+mod publisher;
 mod records;
+mod result;
+mod sink;
+mod varint;
 
+pub use block::{Block, BlockReader, BlockWriter, NotPushed};
+pub use codec::{CODEC_VERSION, CodecError, CodecErrorKind, MAX_TEXT_BYTES};
 pub use id::RequestId;
 pub use kinds::{
     Blame, EndedBy, ErrorKind, FinishReason, PhaseKind, PhaseState, Stage, TokenSource,
 };
 pub use plan::{PhasePlan, SessionPlan};
+pub use publisher::{
+    MAX_MESSAGE_BYTES, Publisher, PublisherConfig, PublisherCounters, SharedPublisher,
+};
 pub use records::{
     Completed, Failure, Fold, Health, Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record,
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
+pub use result::{
+    Distribution, ErrorSample, Goodput, Instrument, Load, OverTime, Percentiles, PhaseResult,
+    RESULT_SCHEMA, Reason, ResultDoc, RunState, Steady, Tokens, TwoViews, Verdict, VerdictStatus,
+};
+pub use sink::{BlockSink, InlineSink, fold_block};
