@@ -9,7 +9,7 @@ use super::server::ServerKind;
 pub(super) const USAGE: &str = "\
 usage: cargo xtask bench wrk|server [flags] [-- further flags of `takt run`]
 
-  --rounds N        how often everything runs in turn (5)
+  --rounds N        rounds that must count; disturbed ones are repeated (5)
   --seconds S       how long each program runs (5)
   --connections N   connections of each client (64)
   --clients LIST    of floor, wrk, takt; in this order in each round (wrk,takt)

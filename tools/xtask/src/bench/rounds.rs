@@ -59,6 +59,11 @@ impl Round {
         }
     }
 
+    /// Whether nothing disturbed the round.
+    pub(super) fn counts(&self) -> bool {
+        self.trouble().is_none()
+    }
+
     /// Why the round does not count.
     fn trouble(&self) -> Option<String> {
         let others = self.outcomes().map(|o| o.others).fold(0.0, f64::max);
@@ -133,7 +138,7 @@ pub(super) struct Summary {
 
 impl Summary {
     pub(super) fn of(rounds: &[Round]) -> Self {
-        let good: Vec<&Round> = rounds.iter().filter(|r| r.trouble().is_none()).collect();
+        let good: Vec<&Round> = rounds.iter().filter(|r| r.counts()).collect();
         let noisy = good.is_empty();
         let used = if noisy { rounds.iter().collect() } else { good };
         let note = if noisy { "NONE COUNTS, these are of all" } else { "rounds count" };

@@ -25,7 +25,9 @@ mod tests {
     fn a_crate_without_a_description_is_found() {
         assert_eq!(found_in("io/x/Cargo.toml", "[package]\nname = \"x\"\n", check).len(), 1);
         assert_eq!(found_in("io/x/Cargo.toml", "description = \"\"\n", check).len(), 1);
-        assert!(found_in("io/x/Cargo.toml", "description = \"What a crate is\"\n", check).is_empty());
+        assert!(
+            found_in("io/x/Cargo.toml", "description = \"What a crate is\"\n", check).is_empty()
+        );
         assert!(found_in("Cargo.toml", "[workspace]\n", check).is_empty());
     }
 }
