@@ -18,6 +18,8 @@ mod plan;
 mod publisher;
 mod records;
 mod result;
+#[cfg(test)]
+mod samples;
 mod sink;
 mod varint;
 
