@@ -1,0 +1,19 @@
+//! JSON Lines: an object a line. Lines of nothing but white space are no rows and are skipped.
+
+use crate::error::At;
+use crate::row::parse_object;
+use crate::rows::Rows;
+use crate::source::Source;
+
+pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), At> {
+    let mut line = String::new();
+    while source.read_line(&mut line, 0)? {
+        if !line.trim().is_empty() {
+            let place = (source.line(), 1);
+            rows.take(&parse_object(&line, place, REMEDY)?, place.0)?;
+        }
+    }
+    Ok(())
+}
+
+const REMEDY: &str = "write one object a line, or set `dataset.format: json` for an array of rows";
