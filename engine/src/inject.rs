@@ -162,7 +162,9 @@ mod loom_tests {
     /// and the reactor ends, and with nothing left.
     #[test]
     fn loom_no_message_is_slept_through() {
-        loom::model(|| {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
             const SENDERS: usize = 2;
             let gate = Arc::new(WakeGate::new());
             let sent = Arc::new(AtomicUsize::new(0));

@@ -24,8 +24,13 @@ impl RunQueue {
         self.actors.borrow_mut().pop_front()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.actors.borrow().is_empty()
+    /// Takes the actor at `place` in the line, if the line is that long.
+    pub(crate) fn take(&self, place: usize) -> Option<u32> {
+        self.actors.borrow_mut().remove(place)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.actors.borrow().len()
     }
 
     /// Messages that went beyond a mailbox's capacity.

@@ -1,0 +1,53 @@
+//! When to issue, and which sample: the trait, and what a strategy may do.
+
+use takt_record::{Completed, RequestKey};
+use takt_time::{Nanos, Span};
+
+/// Decides when a request is issued and with which sample, and nothing else: limits, ids, records and
+/// drains are the session's. All calls come from the reactor, one at a time.
+pub trait Strategy {
+    /// The phase begins; [`Pace::start`] is now.
+    fn start(&mut self, pace: &mut dyn Pace);
+
+    /// A moment that was asked for with [`Pace::at`] or [`Pace::soon`] has come.
+    fn tick(&mut self, token: u64, pace: &mut dyn Pace);
+
+    /// A request of this phase has ended, well or not.
+    fn completed(&mut self, _done: &Completed, _pace: &mut dyn Pace) {}
+
+    /// A request of an earlier phase, undrained, has ended: it frees its place and counts for nothing.
+    fn inherited_ended(&mut self, _pace: &mut dyn Pace) {}
+}
+
+/// A strategy's hold on its phase.
+pub trait Pace {
+    /// The instant of this call.
+    fn now(&self) -> Nanos;
+
+    /// The start of the phase: what a schedule counts from.
+    fn start(&self) -> Nanos;
+
+    /// Requests of earlier phases still in flight.
+    fn inherited(&self) -> u32;
+
+    /// Requests of this phase in flight.
+    fn in_flight(&self) -> u64;
+
+    /// Issues `sample`, for the moment `scheduled` of an open loop's schedule or `None` in a closed loop.
+    /// `None` comes back when the phase takes no more: stop issuing then.
+    fn issue(&mut self, sample: u32, scheduled: Option<Nanos>) -> Option<RequestKey>;
+
+    /// Asks for a tick at `when`; at once, in order, when that is past.
+    fn at(&mut self, when: Nanos, token: u64);
+
+    /// Asks for a tick after the sockets have been looked at.
+    fn soon(&mut self, token: u64);
+
+    /// Says that nothing more will come: the phase ends its issuing.
+    fn finished(&mut self);
+
+    /// Span since the start of the phase.
+    fn elapsed(&self) -> Span {
+        self.now().saturating_since(self.start())
+    }
+}
