@@ -28,10 +28,15 @@
 // This is the edge where clocks are read and sockets live.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod affinity;
 mod clock;
 mod host;
 mod lateness;
+pub mod limits;
 mod park;
+pub mod resolve;
+pub mod schedstat;
+pub mod signals;
 mod slots;
 mod socket;
 mod sockets;
