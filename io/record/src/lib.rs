@@ -13,6 +13,7 @@ mod codec;
 mod decode;
 mod encode;
 mod id;
+mod journal;
 mod kinds;
 mod plan;
 mod publisher;
@@ -26,6 +27,10 @@ mod varint;
 pub use block::{Block, BlockReader, BlockWriter, NotPushed};
 pub use codec::{CODEC_VERSION, CodecError, CodecErrorKind, MAX_TEXT_BYTES};
 pub use id::RequestId;
+pub use journal::{
+    JOURNAL_VERSION, JournalEnd, JournalError, JournalReader, JournalStats, JournalSummary,
+    JournalWriter, TornReason, fold_journal,
+};
 pub use kinds::{
     Blame, EndedBy, ErrorKind, FinishReason, PhaseKind, PhaseState, Stage, TokenSource,
 };

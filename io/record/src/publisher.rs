@@ -315,3 +315,6 @@ impl SharedPublisher {
         self.0.borrow().counters()
     }
 }
+
+#[cfg(test)]
+mod tests;
