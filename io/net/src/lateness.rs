@@ -30,8 +30,12 @@ pub struct WakeUps {
 ///
 /// It starts wide, since waking too late spoils a send and waking too early only costs CPU. After
 /// [`Guard::SETTLED`] wake-ups it follows the 99.9th percentile of their lateness, within a floor (below
-/// it, going to sleep and coming back costs more than it saves) and the mode's cap. Counts are halved
-/// each [`Guard::HALF_LIFE`] wake-ups, so that a noisy minute is forgotten.
+/// it, going to sleep and coming back costs more than it saves) and the mode's cap. A wake-up later than
+/// the cap counts for nothing: the thread was kept from its core, and no head start that is allowed would
+/// have helped. Counts are halved each [`Guard::HALF_LIFE`] wake-ups, so that a noisy minute is forgotten.
+///
+/// Deadlines that follow each other by less than the head start leave no time to sleep, so they teach
+/// nothing either: there `guard` is `spin`.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     recent: Lateness,
@@ -106,6 +110,9 @@ impl Guard {
     }
 
     pub(crate) fn record(&mut self, late: Span) {
+        if late > self.cap {
+            return;
+        }
         self.recent.record(late);
         self.since_halved += 1;
         if self.since_halved == Self::HALF_LIFE {
@@ -185,7 +192,14 @@ mod tests {
         let many = Guard::SETTLED as usize;
         assert_eq!(guard_after(vec![Span::from_micros(1); many]), Guard::FLOOR);
         assert_eq!(guard_after(vec![Span::from_micros(60); many]), Span::from_micros(60));
-        assert_eq!(guard_after(vec![Span::from_millis(5); many]), Span::from_micros(300));
+        assert_eq!(guard_after(vec![Span::from_micros(299); many]), Span::from_micros(299));
+    }
+
+    #[test]
+    fn wake_ups_beyond_the_cap_do_not_widen_the_guard() {
+        let usual = vec![Span::from_micros(60); Guard::SETTLED as usize];
+        let stalls = vec![Span::from_millis(5); 100];
+        assert_eq!(guard_after(stalls.into_iter().chain(usual)), Span::from_micros(60));
     }
 
     #[test]
