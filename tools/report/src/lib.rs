@@ -1,1 +1,34 @@
-//! placeholder
+//! Records to histograms to results to reports, purely.
+//!
+//! ```text
+//! records --fold--> RunFold --result--> ResultDoc --render--> text
+//!                      |                   |
+//!                    live               result.json
+//! ```
+//!
+//! [`RunFold`] is the only place where records become figures: the recorder thread folds as they come,
+//! `takt report` folds a journal, and both give the same document. [`render`] needs the document alone.
+//! Nothing here reads a clock, a file or a socket; memory does not grow with the number of requests.
+//! What each figure means is in `docs/GLOSSARY.md`, where it stands in `docs/RESULT.md`.
+#![forbid(unsafe_code)]
+
+mod document;
+mod fold;
+mod health;
+mod live;
+mod packed;
+mod phase;
+mod rate;
+mod samples;
+mod series;
+mod sketch;
+mod slo;
+mod steady;
+mod streams;
+mod timeline;
+mod tracked;
+mod verdict;
+
+pub use fold::RunFold;
+pub use live::{Live, WINDOW_MARKS};
+pub use verdict::Limits;

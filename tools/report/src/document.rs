@@ -1,0 +1,221 @@
+//! From the state of a fold to the document that `result.json` holds.
+
+use std::collections::BTreeMap;
+
+use takt_record::{
+    Distribution, ErrorKind, FinishReason, Goodput, Instrument, Load, PhasePlan, PhaseResult,
+    RESULT_SCHEMA, ResultDoc, RunState, TokenSource, Tokens,
+};
+use takt_time::{Nanos, Span};
+
+use crate::fold::RunFold;
+use crate::health::{HealthSpan, worse};
+use crate::phase::PhaseFold;
+use crate::rate::per_second;
+use crate::slo::Slo;
+use crate::timeline::Timeline;
+use crate::tracked::Tracked;
+use crate::verdict::{self, Limits};
+
+impl RunFold {
+    /// The result of what was folded so far, judged by `limits`. A session whose end was not seen is
+    /// `killed`; what was measured until then is in it.
+    #[must_use]
+    pub fn result(&self, limits: &Limits) -> ResultDoc {
+        let state = match self.session {
+            flags if !flags.ended => RunState::Killed,
+            flags if flags.failed => RunState::Failed,
+            flags if flags.interrupted => RunState::Interrupted,
+            _ => RunState::Complete,
+        };
+        let phases: Vec<_> = (self.plan.phases.iter().zip(&self.phases))
+            .map(|(plan, phase)| {
+                Source { plan, phase, now: self.last_at, slo: self.slo.as_ref() }.result()
+            })
+            .collect();
+        ResultDoc {
+            schema: RESULT_SCHEMA.to_owned(),
+            takt: self.plan.takt.clone(),
+            session_id: self.plan.session_id.clone(),
+            started_at: self.plan.started_at.clone(),
+            start_time_ns: self.first_at.map(Nanos::as_nanos),
+            end_time_ns: self.first_at.map(|_| self.last_at.as_nanos()),
+            state,
+            complete: state == RunState::Complete,
+            verdict: verdict::judge(self, state, &phases, limits),
+            host: self.plan.host.clone(),
+            config: self.plan.config.clone(),
+            phases,
+        }
+    }
+}
+
+/// What the result of one phase is made of.
+struct Source<'a> {
+    plan: &'a PhasePlan,
+    phase: &'a PhaseFold,
+    now: Nanos,
+    slo: Option<&'a Slo>,
+}
+
+impl Source<'_> {
+    fn result(&self) -> PhaseResult {
+        let phase = self.phase;
+        let mut result = self.counts();
+        let Some(tracked) = &phase.tracked else { return result };
+        let duration = self.duration();
+        let issue_window = phase.sent.span();
+        result.duration_s = duration.map(Span::as_secs_f64);
+        result.issue_window_s = issue_window.map(Span::as_secs_f64);
+        result.steady = phase.started.and_then(|start| phase.steady.result(start));
+        result.requests_per_s =
+            issue_window.and_then(|window| per_second(phase.issued, phase.issued, window));
+        let per_duration =
+            |amount| duration.and_then(|window| per_second(amount, phase.succeeded, window));
+        result.successful_per_s = per_duration(phase.succeeded);
+        result.output_tokens_per_s =
+            u64::try_from(tracked.output.sum()).ok().filter(|&sum| sum > 0).and_then(per_duration);
+        result.goodput = self.slo.map(|slo| {
+            let ended = phase.succeeded + phase.failed + phase.unanswered;
+            Goodput {
+                slo: slo.given().clone(),
+                requests_per_s: per_duration(tracked.good),
+                share: (ended > 0).then(|| tracked.good as f64 / ended as f64),
+            }
+        });
+        distributions(&mut result, tracked);
+        result.in_flight =
+            tracked.in_flight.distribution(1.0).map(|d| Distribution { count: phase.changes, ..d });
+        result.tokens = tokens(tracked);
+        result.series = tracked.timeline.as_ref().and_then(Timeline::over_time);
+        result
+    }
+
+    /// What every phase has, warm-up included.
+    fn counts(&self) -> PhaseResult {
+        let (plan, phase) = (self.plan, self.phase);
+        PhaseResult {
+            name: plan.name.clone(),
+            kind: plan.kind,
+            state: phase.state,
+            ended_by: phase.ended_by,
+            start_time_ns: phase.started.map(Nanos::as_nanos),
+            end_time_ns: phase.ended.map(Nanos::as_nanos),
+            load: Load {
+                pattern: plan.pattern.clone(),
+                rate: plan.rate,
+                target_concurrency: plan.target_concurrency,
+                requests: plan.requests,
+                stream: plan.stream,
+            },
+            issued: phase.issued,
+            completed: phase.succeeded + phase.failed,
+            succeeded: phase.succeeded,
+            failed: phase.failed,
+            unanswered: phase.unanswered,
+            skipped: 0,
+            late: phase.late,
+            inherited: phase.inherited,
+            retried: phase.retried,
+            profiled: 0,
+            duration_s: None,
+            issue_window_s: None,
+            steady: None,
+            requests_per_s: None,
+            successful_per_s: None,
+            output_tokens_per_s: None,
+            goodput: None,
+            errors: occurring(ErrorKind::ALL, &phase.errors),
+            error_samples: phase.samples.sorted(),
+            finish_reasons: occurring(FinishReason::ALL, &phase.finish),
+            latency_ms: Default::default(),
+            ttft_ms: Default::default(),
+            last_token_ms: Default::default(),
+            first_byte_ms: None,
+            first_event_ms: None,
+            first_content_ms: None,
+            tpot_ms: None,
+            itl_ms: None,
+            event_gap_ms: None,
+            lateness_us: None,
+            queue_ms: None,
+            connect_ms: None,
+            tls_ms: None,
+            write_ms: None,
+            in_flight: None,
+            tokens: None,
+            turns: None,
+            series: None,
+            score: None,
+            instrument: instrument(phase),
+        }
+    }
+
+    /// The tracking window; up to the last record while it is open.
+    fn duration(&self) -> Option<Span> {
+        let phase = self.phase;
+        let until = phase.tracking_stopped.or(phase.ended).unwrap_or(self.now);
+        until.checked_since(phase.tracking_started?)
+    }
+}
+
+fn distributions(result: &mut PhaseResult, tracked: &Tracked) {
+    result.latency_ms = tracked.latency.result(MS);
+    result.ttft_ms = tracked.ttft.result(MS);
+    result.last_token_ms = tracked.last_token.result(MS);
+    for (place, series) in [
+        (&mut result.first_byte_ms, &tracked.first_byte),
+        (&mut result.first_event_ms, &tracked.first_event),
+        (&mut result.first_content_ms, &tracked.first_content),
+        (&mut result.tpot_ms, &tracked.tpot),
+        (&mut result.itl_ms, &tracked.itl),
+        (&mut result.event_gap_ms, &tracked.event_gap),
+        (&mut result.queue_ms, &tracked.queue),
+        (&mut result.connect_ms, &tracked.connect),
+        (&mut result.tls_ms, &tracked.tls),
+        (&mut result.write_ms, &tracked.write),
+    ] {
+        *place = series.distribution(MS);
+    }
+    result.lateness_us = tracked.lateness.distribution(US);
+}
+
+fn tokens(tracked: &Tracked) -> Option<Tokens> {
+    let total = |series: &crate::series::Series| {
+        (series.count() > 0).then(|| u64::try_from(series.sum()).unwrap_or(u64::MAX))
+    };
+    let sources = occurring(TokenSource::ALL, &tracked.sources);
+    let tokens = Tokens {
+        input: tracked.input.distribution(1.0),
+        output: tracked.output.distribution(1.0),
+        cached: tracked.cached.distribution(1.0),
+        input_total: total(&tracked.input),
+        output_total: total(&tracked.output),
+        cached_total: total(&tracked.cached),
+        source: sources.iter().max_by_key(|&(_, count)| count).map(|(&source, _)| source),
+        sources,
+        events: tracked.events,
+        coalesced: tracked.coalesced,
+        coalesced_share: (tracked.events > 0)
+            .then(|| tracked.coalesced as f64 / tracked.events as f64),
+        disagreeing: tracked.disagreeing,
+    };
+    let any = tokens.input.or(tokens.output).or(tokens.cached).is_some() || tokens.events > 0;
+    any.then_some(tokens)
+}
+
+fn instrument(phase: &PhaseFold) -> Option<Instrument> {
+    let mut seen = phase.health.iter().filter_map(|span: &HealthSpan| span.result(0));
+    let first = seen.next()?;
+    let all = seen.fold(first, |all, next| worse(&all, &next));
+    Some(Instrument { anomalies: phase.all_anomalies(), ..all })
+}
+
+/// The members of a closed list that occur, with their counts.
+fn occurring<K: Copy + Ord>(all: &[K], counts: &[u64]) -> BTreeMap<K, u64> {
+    let pairs = all.iter().zip(counts).filter(|&(_, &count)| count > 0);
+    pairs.map(|(&key, &count)| (key, count)).collect()
+}
+
+const MS: f64 = 1e6;
+const US: f64 = 1e3;

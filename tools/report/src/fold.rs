@@ -1,0 +1,166 @@
+//! Records in, state out: the one fold behind live view, snapshot, result and report.
+//!
+//! Memory does not grow with the number of requests. Per session: the slab of open streams. Per
+//! performance phase while it runs: some twenty histograms of at most 300 KiB (mostly far less) and a
+//! time line of at most 512 bins; afterwards the values that occurred. Per phase of any kind: counts
+//! and at most 26 error samples.
+
+use std::collections::VecDeque;
+
+use takt_record::{
+    Fold, Health, PhaseEvent, PhaseId, Record, RequestKey, SessionEvent, SessionPlan,
+};
+use takt_time::Nanos;
+
+use crate::live::Mark;
+use crate::phase::PhaseFold;
+use crate::slo::Slo;
+use crate::streams::Streams;
+
+/// The fold of a session's records.
+///
+/// ```
+/// # use takt_record::{Fold, Record, SessionPlan};
+/// # fn demo(plan: SessionPlan, records: &[Record<'_>]) {
+/// let mut fold = takt_report::RunFold::new(plan);
+/// for record in records {
+///     fold.fold(record);
+/// }
+/// let result = fold.result(&takt_report::Limits::default());
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct RunFold {
+    pub(crate) plan: SessionPlan,
+    pub(crate) phases: Vec<PhaseFold>,
+    pub(crate) slo: Option<Slo>,
+    /// The phase that started last.
+    pub(crate) current: Option<usize>,
+    pub(crate) session: SessionFlags,
+    pub(crate) first_at: Option<Nanos>,
+    pub(crate) last_at: Nanos,
+    /// Records of phases or requests that the plan does not know.
+    pub(crate) strays: u64,
+    pub(crate) marks: VecDeque<Mark>,
+    streams: Streams,
+    last_health: Option<Health>,
+}
+
+/// What happened to the session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SessionFlags {
+    pub(crate) interrupted: bool,
+    pub(crate) failed: bool,
+    pub(crate) ended: bool,
+}
+
+impl RunFold {
+    /// A fold before the first record of the session that `plan` describes.
+    #[must_use]
+    pub fn new(plan: SessionPlan) -> Self {
+        Self {
+            phases: plan.phases.iter().map(PhaseFold::new).collect(),
+            slo: Slo::of(&plan),
+            plan,
+            current: None,
+            session: SessionFlags::default(),
+            first_at: None,
+            last_at: Nanos::ZERO,
+            strays: 0,
+            marks: VecDeque::new(),
+            streams: Streams::default(),
+            last_health: None,
+        }
+    }
+
+    /// The plan that it was made for.
+    #[must_use]
+    pub fn plan(&self) -> &SessionPlan {
+        &self.plan
+    }
+
+    /// Adds what another reactor of the same session saw: each request in one fold only, the life of
+    /// session and phases in both. Counts and histograms add up; the steady window and the distribution
+    /// of in-flight counts of a phase that both worked on are given up, since they do not add.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
+            mine.merge(theirs);
+        }
+        self.current = self.current.max(other.current);
+        self.session.interrupted |= other.session.interrupted;
+        self.session.failed |= other.session.failed;
+        self.session.ended |= other.session.ended;
+        self.first_at = self.first_at.into_iter().chain(other.first_at).min();
+        self.last_at = self.last_at.max(other.last_at);
+        self.strays += other.strays;
+    }
+
+    fn phase(&mut self, phase: PhaseId) -> Option<&mut PhaseFold> {
+        let found = self.phases.get_mut(usize::from(phase.0));
+        self.strays += u64::from(found.is_none());
+        found
+    }
+
+    /// Is `key` of a phase whose token events count?
+    fn tracks(&self, key: RequestKey) -> bool {
+        let phase = self.phases.get(usize::from(key.phase.0));
+        phase.is_some_and(|phase| phase.tracked.is_some() && phase.ended.is_none())
+    }
+
+    fn read_health(&mut self, reading: &Health) {
+        self.last_health = Some(*reading);
+        if let Some(current) = self.current {
+            self.phases[current].health.iter_mut().for_each(|span| span.read(reading));
+        }
+    }
+}
+
+impl Fold for RunFold {
+    fn fold(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Token(token) => {
+                if self.tracks(token.key)
+                    && self.streams.token(token).is_err()
+                    && let Some(phase) = self.phase(token.key.phase)
+                {
+                    phase.anomalies += 1;
+                }
+            }
+            Record::Issued(issued) => {
+                if let Some(phase) = self.phase(issued.key.phase) {
+                    phase.issue(issued);
+                }
+            }
+            Record::Completed(done) => match self.phases.get_mut(usize::from(done.key.phase.0)) {
+                Some(phase) => phase.complete(done, &mut self.streams, self.slo.as_ref()),
+                None => self.strays += 1,
+            },
+            Record::Error { key, failure, message, .. } => {
+                if let Some(phase) = self.phase(key.phase) {
+                    phase.error(failure, message);
+                }
+            }
+            Record::Phase(phase) => {
+                let health = self.last_health;
+                if let Some(found) = self.phase(phase.phase) {
+                    found.event(phase.at, phase.event, health);
+                    if matches!(phase.event, PhaseEvent::Started { .. }) {
+                        self.current = Some(usize::from(phase.phase.0));
+                        self.marks.clear();
+                    }
+                }
+            }
+            Record::Session(session) => match session.event {
+                SessionEvent::Started => {}
+                SessionEvent::Interrupted => self.session.interrupted = true,
+                SessionEvent::Failed => self.session.failed = true,
+                SessionEvent::Ended => self.session.ended = true,
+            },
+            Record::Health(reading) => self.read_health(reading),
+            Record::Text(_) | Record::Clock(_) => {}
+        }
+        let at = record.at();
+        self.first_at = self.first_at.or(Some(at));
+        self.last_at = self.last_at.max(at);
+    }
+}

@@ -1,0 +1,76 @@
+//! What a progress bar shows.
+
+use takt_time::{Nanos, Span};
+
+use crate::fold::RunFold;
+use crate::rate::per_second;
+
+/// The phase that runs, at a glance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Live {
+    /// Name of the phase.
+    pub phase: String,
+    /// Its place among all phases, from 0.
+    pub place: usize,
+    /// It is over, and no other has started.
+    pub over: bool,
+    /// Time since its start.
+    pub elapsed: Span,
+    /// Requests issued.
+    pub issued: u64,
+    /// Requests that the plan asks for, when it asks for a number.
+    pub planned: Option<u64>,
+    /// Succeeded and failed.
+    pub completed: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Issued and not ended.
+    pub in_flight: u64,
+    /// Completions a second over the last [`WINDOW_MARKS`] looks.
+    pub rate_per_s: Option<f64>,
+    /// Median and 99th percentile of the latency of the phase so far, from schedule if there is one.
+    pub latency_p50_p99: Option<(Span, Span)>,
+}
+
+/// A look at the phase: when, and how many were completed by then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    at: Nanos,
+    completed: u64,
+}
+
+impl RunFold {
+    /// The running phase at `now`; `None` before the first. A look costs tens of microseconds: four a
+    /// second are nothing, one a record would be.
+    pub fn live(&mut self, now: Nanos) -> Option<Live> {
+        let place = self.current?;
+        let (phase, plan) = (&self.phases[place], &self.plan.phases[place]);
+        let completed = phase.succeeded + phase.failed;
+        let before = self.marks.front().copied();
+        if self.marks.len() >= WINDOW_MARKS {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(Mark { at: now, completed });
+        let latency = phase.tracked.as_ref().and_then(|tracked| tracked.latency.live());
+        Some(Live {
+            phase: plan.name.clone(),
+            place,
+            over: phase.ended.is_some(),
+            elapsed: now.saturating_since(phase.started.unwrap_or(now)),
+            issued: phase.issued,
+            planned: plan.requests,
+            completed,
+            failed: phase.failed,
+            in_flight: phase.in_flight,
+            rate_per_s: before.and_then(|before| {
+                let done = completed - before.completed;
+                per_second(done, done, now.saturating_since(before.at))
+            }),
+            latency_p50_p99: latency
+                .map(|(p50, p99)| (Span::from_nanos(p50), Span::from_nanos(p99))),
+        })
+    }
+}
+
+/// Looks that a rate reaches back over: two seconds at four a second.
+pub const WINDOW_MARKS: usize = 8;

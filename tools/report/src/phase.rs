@@ -1,0 +1,247 @@
+//! The state of one phase while records come in.
+//!
+//! Every issued request lands in exactly one of `succeeded`, `failed`, `unanswered` and `late`, or is
+//! still in flight. `late` is what ended after its phase was over: it enters nothing else, here or in
+//! the phase that runs by then.
+
+use takt_record::{
+    Completed, EndedBy, ErrorKind, Failure, FinishReason, Health, Issued, Outcome, PhaseEvent,
+    PhaseKind, PhasePlan, PhaseState,
+};
+use takt_time::Nanos;
+
+use crate::health::HealthSpan;
+use crate::samples::ErrorSamples;
+use crate::slo::Slo;
+use crate::steady::SteadyWindow;
+use crate::streams::Streams;
+use crate::tracked::Tracked;
+
+/// Counts, moments and, for a performance phase, distributions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PhaseFold {
+    pub(crate) issued: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) failed: u64,
+    pub(crate) unanswered: u64,
+    pub(crate) late: u64,
+    pub(crate) inherited: u64,
+    pub(crate) retried: u64,
+    pub(crate) errors: [u64; ErrorKind::ALL.len()],
+    pub(crate) finish: [u64; FinishReason::ALL.len()],
+    pub(crate) samples: ErrorSamples,
+    pub(crate) started: Option<Nanos>,
+    pub(crate) tracking_started: Option<Nanos>,
+    pub(crate) issuing_ended: Option<Nanos>,
+    pub(crate) tracking_stopped: Option<Nanos>,
+    pub(crate) ended: Option<Nanos>,
+    pub(crate) ended_by: Option<EndedBy>,
+    pub(crate) state: Option<PhaseState>,
+    pub(crate) sent: Extent,
+    pub(crate) scheduled: Extent,
+    pub(crate) in_flight: u64,
+    /// When `in_flight` was last accounted for, and how often it changed.
+    pub(crate) changed: Nanos,
+    pub(crate) changes: u64,
+    pub(crate) steady: SteadyWindow,
+    /// One span for each reactor that worked on the phase.
+    pub(crate) health: Vec<HealthSpan>,
+    pub(crate) anomalies: u64,
+    pub(crate) tracked: Option<Box<Tracked>>,
+}
+
+/// From the first to the last of some instants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) first: Option<Nanos>,
+    pub(crate) last: Option<Nanos>,
+}
+
+impl PhaseFold {
+    /// A phase that has not begun.
+    pub(crate) fn new(plan: &PhasePlan) -> Self {
+        let tracked = (plan.kind == PhaseKind::Performance).then(Box::default);
+        Self { tracked, steady: SteadyWindow::new(plan), ..Self::default() }
+    }
+
+    /// Something happened to the phase.
+    pub(crate) fn event(&mut self, at: Nanos, event: PhaseEvent, health: Option<Health>) {
+        match event {
+            PhaseEvent::Started { inherited } => {
+                self.inherited = u64::from(inherited);
+                self.started = Some(at);
+                self.changed = at;
+                self.health = vec![HealthSpan::new(at, health)];
+                if let Some(tracked) = &mut self.tracked {
+                    tracked.timeline(at);
+                }
+            }
+            PhaseEvent::TrackingStarted => self.tracking_started = Some(at),
+            PhaseEvent::IssuingEnded { by } => {
+                self.dwell(at);
+                self.issuing_ended = Some(at);
+                self.ended_by = Some(by);
+            }
+            PhaseEvent::TrackingStopped => self.tracking_stopped = Some(at),
+            PhaseEvent::Ended { state } => {
+                self.dwell(at);
+                self.ended = Some(at);
+                self.state = Some(state);
+                self.health.iter_mut().for_each(|span| span.end(at));
+                if let Some(tracked) = &mut self.tracked {
+                    tracked.freeze();
+                }
+            }
+        }
+    }
+
+    /// A request was issued.
+    pub(crate) fn issue(&mut self, issued: &Issued) {
+        self.dwell(issued.at);
+        self.issued += 1;
+        self.in_flight += 1;
+        if let Some(scheduled) = issued.scheduled {
+            self.scheduled.take(scheduled);
+        }
+        if let Some(tracked) = &mut self.tracked {
+            tracked.timeline(issued.at).bin(issued.at).issued += 1;
+            let tokens = tracked.output.sum();
+            self.steady.issue(issued.at, self.issued, self.in_flight, tokens);
+        }
+    }
+
+    /// A request failed, in these words.
+    pub(crate) fn error(&mut self, failure: &Failure, message: &str) {
+        if self.ended.is_none() {
+            self.samples.record(failure, message);
+        }
+    }
+
+    /// A request ended.
+    pub(crate) fn complete(&mut self, done: &Completed, streams: &mut Streams, slo: Option<&Slo>) {
+        self.dwell(done.times.end);
+        match self.in_flight.checked_sub(1) {
+            Some(rest) => self.in_flight = rest,
+            None => self.anomalies += 1,
+        }
+        if let Some(sent) = done.times.sent {
+            self.sent.take(sent);
+        }
+        if self.ended.is_some() {
+            self.late += 1;
+            streams.end(done.key, |_| ());
+            return;
+        }
+        self.retried += u64::from(done.attempts > 1);
+        if let Some(tracked) = &mut self.tracked {
+            tracked.ended(done);
+        }
+        match done.outcome {
+            Outcome::Ok => {
+                self.succeeded += 1;
+                if let Some(reason) = done.finish {
+                    self.finish[usize::from(reason.code())] += 1;
+                }
+                if let Some(tracked) = &mut self.tracked {
+                    tracked.succeeded(done, streams, slo);
+                }
+            }
+            Outcome::Failed(failure) => {
+                self.failed += 1;
+                self.errors[usize::from(failure.kind.code())] += 1;
+                if let Some(tracked) = &mut self.tracked {
+                    tracked.timeline(done.times.end).bin(done.times.end).failed += 1;
+                    streams.end(done.key, |_| ());
+                }
+            }
+            Outcome::Unanswered => {
+                self.unanswered += 1;
+                streams.end(done.key, |_| ());
+            }
+        }
+    }
+
+    /// All contradictions seen in this phase.
+    pub(crate) fn all_anomalies(&self) -> u64 {
+        self.anomalies + self.tracked.as_ref().map_or(0, |tracked| tracked.anomalies)
+    }
+
+    /// Adds what another reactor's fold saw of the same phase.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if other.started.is_none() && other.issued == 0 {
+            return;
+        }
+        if self.started.is_none() && self.issued == 0 {
+            self.clone_from(other);
+            return;
+        }
+        for (mine, theirs) in [
+            (&mut self.issued, other.issued),
+            (&mut self.succeeded, other.succeeded),
+            (&mut self.failed, other.failed),
+            (&mut self.unanswered, other.unanswered),
+            (&mut self.late, other.late),
+            (&mut self.inherited, other.inherited),
+            (&mut self.retried, other.retried),
+            (&mut self.in_flight, other.in_flight),
+            (&mut self.anomalies, other.anomalies),
+        ] {
+            *mine += theirs;
+        }
+        self.errors.iter_mut().zip(other.errors).for_each(|(mine, theirs)| *mine += theirs);
+        self.finish.iter_mut().zip(other.finish).for_each(|(mine, theirs)| *mine += theirs);
+        self.samples.merge(&other.samples);
+        let least = |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min();
+        self.started = least(self.started, other.started);
+        self.tracking_started = least(self.tracking_started, other.tracking_started);
+        self.issuing_ended = self.issuing_ended.max(other.issuing_ended);
+        self.tracking_stopped = self.tracking_stopped.max(other.tracking_stopped);
+        self.ended = self.ended.max(other.ended);
+        self.ended_by = self.ended_by.or(other.ended_by);
+        self.state = self.state.max(other.state);
+        self.sent.merge(other.sent);
+        self.scheduled.merge(other.scheduled);
+        self.steady = SteadyWindow::default();
+        self.health.extend_from_slice(&other.health);
+        match (&mut self.tracked, &other.tracked) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),
+        }
+        if let (Some(_), Some(tracked)) = (self.ended, &mut self.tracked) {
+            tracked.freeze();
+        }
+    }
+
+    /// Accounts for the time since `in_flight` last changed.
+    fn dwell(&mut self, now: Nanos) {
+        let span = now.saturating_since(self.changed);
+        self.changes += 1;
+        if let Some(tracked) = &mut self.tracked
+            && self.started.is_some()
+            && self.ended.is_none()
+        {
+            tracked.timeline(self.changed).dwell(self.in_flight, self.changed, span);
+            if self.issuing_ended.is_none() {
+                tracked.in_flight.record_n(self.in_flight, span.as_nanos());
+            }
+        }
+        self.changed = self.changed.max(now);
+    }
+}
+
+impl Extent {
+    /// Includes an instant.
+    pub(crate) fn take(&mut self, at: Nanos) {
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+        self.last = self.last.max(Some(at));
+    }
+
+    /// From first to last; `None` of nothing.
+    pub(crate) fn span(self) -> Option<takt_time::Span> {
+        Some(self.last?.saturating_since(self.first?))
+    }
+
+    fn merge(&mut self, other: Self) {
+        other.first.into_iter().chain(other.last).for_each(|at| self.take(at));
+    }
+}

@@ -1,0 +1,62 @@
+//! The steady state of a phase.
+//!
+//! A closed loop is steady from the first time that as many requests are in flight as it is to keep,
+//! until its last issue: before, it fills; after, it drains. An open loop has no level to reach: its
+//! arrivals come at their rate from the first on, so its steady state runs from the first issue to the
+//! last, and only the drain is left out. The same holds for `max_throughput`.
+//!
+//! Which issue is the last is known only afterwards; so the counts at each issue are kept until the
+//! next one replaces them.
+
+use takt_record::{PhasePlan, Steady};
+use takt_time::Nanos;
+
+use crate::rate::per_second;
+
+/// The first and the latest issue of the steady state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SteadyWindow {
+    target: u64,
+    marks: Option<(Mark, Mark)>,
+}
+
+/// The counts at one issue, this one included.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    at: Nanos,
+    issued: u64,
+    tokens: u128,
+}
+
+impl SteadyWindow {
+    /// Of a phase that has not begun.
+    pub(crate) fn new(plan: &PhasePlan) -> Self {
+        let target = if plan.rate.is_some() { None } else { plan.target_concurrency };
+        Self { target: u64::from(target.unwrap_or(0)), marks: None }
+    }
+
+    /// Issue number `issued`, counted from 1, which brings `in_flight` and finds `tokens` output tokens
+    /// received by the successes so far.
+    pub(crate) fn issue(&mut self, at: Nanos, issued: u64, in_flight: u64, tokens: u128) {
+        let mark = Mark { at, issued, tokens };
+        match &mut self.marks {
+            Some((_, last)) => *last = mark,
+            None if in_flight >= self.target => self.marks = Some((mark, mark)),
+            None => {}
+        }
+    }
+
+    /// The window, in seconds from `start`; `None` when the target was never reached.
+    pub(crate) fn result(&self, start: Nanos) -> Option<Steady> {
+        let (first, last) = self.marks?;
+        let window = last.at.saturating_since(first.at);
+        let issued = last.issued - first.issued;
+        let tokens = u64::try_from(last.tokens - first.tokens).ok().filter(|&tokens| tokens > 0);
+        Some(Steady {
+            start_s: first.at.saturating_since(start).as_secs_f64(),
+            end_s: last.at.saturating_since(start).as_secs_f64(),
+            requests_per_s: per_second(issued, issued, window),
+            output_tokens_per_s: tokens.and_then(|tokens| per_second(tokens, issued, window)),
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! The judgement that every result ends in.
+//!
+//! A reason has a figure and a limit: *suspect* past the limit, *invalid* past ten times it. A share that
+//! must not fall below a limit is judged by what is missing. A remark (`client_bound`) says what the
+//! figures mean and takes nothing from them.
+
+use takt_record::{EndedBy, PhaseResult, Reason, RunState, Verdict, VerdictStatus as Status};
+use takt_time::Span;
+
+use crate::fold::RunFold;
+use crate::phase::PhaseFold;
+
+/// Limits of the verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Open loop: lateness p99 may be this, or [`Self::lateness_gap_share`] of the mean gap if that is
+    /// more.
+    pub lateness: Span,
+    /// Open loop: share of the mean gap between arrivals that lateness p99 may be.
+    pub lateness_gap_share: f64,
+    /// Open loop: how far the time from first to last send may be off the drawn schedule's, as a share.
+    pub off_schedule: f64,
+    /// Share of time that the reactor thread was runnable and not running.
+    pub runnable: f64,
+    /// Share of time stolen from the machine.
+    pub stolen: f64,
+    /// Blocks that had to wait in the ring's overflow.
+    pub spilled: f64,
+    /// Share of requests that waited because a connection limit was reached.
+    pub limited: f64,
+    /// Share of requests that may fail or stay unanswered.
+    pub casualties: f64,
+    /// Share of token events that came in one read with the one before.
+    pub coalesced: f64,
+    /// Share of successes whose token counts contradict each other.
+    pub disagreeing: f64,
+    /// Closed loop: busy share of the reactor from which on the client is what is measured.
+    pub busy: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            lateness: Span::from_micros(100),
+            lateness_gap_share: 0.1,
+            off_schedule: 0.005,
+            runnable: 0.01,
+            stolen: 0.01,
+            spilled: 1.0,
+            limited: 0.001,
+            casualties: 0.01,
+            coalesced: 0.05,
+            disagreeing: 0.01,
+            busy: 0.9,
+        }
+    }
+}
+
+/// Judges a run.
+pub(crate) fn judge(
+    run: &RunFold,
+    state: RunState,
+    results: &[PhaseResult],
+    limits: &Limits,
+) -> Verdict {
+    let mut reasons = Vec::new();
+    reasons.extend(unfinished_run(state, results));
+    for (phase, result) in run.phases.iter().zip(results) {
+        let mut bench = Bench { phase: &result.name, reasons: &mut reasons };
+        if phase.tracked.is_some() && phase.issued > 0 {
+            schedule(&mut bench, phase, result, limits);
+            service(&mut bench, phase, result, limits);
+            machine(&mut bench, result, limits);
+        }
+        let anomalies = phase.all_anomalies() as f64;
+        bench.reaches("anomalies", anomalies, 1.0, || {
+            format!("{anomalies} records contradict the clock or each other: a fault of takt.")
+        });
+    }
+    let strays = run.strays as f64;
+    Bench { phase: "", reasons: &mut reasons }.reaches("strays", strays, 1.0, || {
+        format!("{strays} records belong to no phase of the plan: a fault of takt.")
+    });
+    let status = reasons.iter().map(|reason| reason.status).max().unwrap_or(Status::Valid);
+    Verdict { status, reasons }
+}
+
+fn unfinished_run(state: RunState, results: &[PhaseResult]) -> Option<Reason> {
+    let (status, word) = match state {
+        RunState::Complete => return None,
+        RunState::Interrupted => (Status::Suspect, "was interrupted"),
+        RunState::Killed => (Status::Suspect, "was killed, or still runs"),
+        RunState::Failed => (Status::Invalid, "failed"),
+    };
+    Some(Reason {
+        phase: None,
+        name: "incomplete".to_owned(),
+        status,
+        value: results.iter().filter(|phase| phase.end_time_ns.is_some()).count() as f64,
+        limit: results.len() as f64,
+        says: format!("The run {word}: the figures are those of what was measured until then."),
+    })
+}
+
+/// Did the sends follow the schedule? For open loops.
+fn schedule(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult, limits: &Limits) {
+    let Some(drawn) = phase.scheduled.span() else { return };
+    let gaps = phase.issued.saturating_sub(1);
+    let mean_gap_us = match result.load.rate {
+        _ if gaps > 0 => drawn.as_micros_f64() / gaps as f64,
+        Some(rate) if rate > 0.0 => 1e6 / rate,
+        _ => 0.0,
+    };
+    let limit = limits.lateness.as_micros_f64().max(limits.lateness_gap_share * mean_gap_us);
+    if let Some(lateness) = &result.lateness_us {
+        let p99 = lateness.p.p99;
+        bench.above("lateness", p99, limit, || {
+            format!(
+                "One send in a hundred left {p99:.0} us or more after its time: the client, not the \
+                 server, is late."
+            )
+        });
+    }
+    if let Some(sends) = phase.sent.span()
+        && drawn >= Span::from_millis(100)
+    {
+        let off = (sends.as_secs_f64() / drawn.as_secs_f64() - 1.0).abs();
+        bench.above("off_schedule", off, limits.off_schedule, || {
+            format!(
+                "The sends took {:.3} s where the drawn schedule has {:.3} s.",
+                sends.as_secs_f64(),
+                drawn.as_secs_f64()
+            )
+        });
+    }
+    unfinished_schedule(bench, phase, result);
+}
+
+fn unfinished_schedule(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult) {
+    let cut = matches!(phase.ended_by, Some(EndedBy::Duration | EndedBy::Stop | EndedBy::Failure));
+    let Some(planned) = result.load.requests.filter(|&planned| planned > phase.issued) else {
+        return;
+    };
+    if cut || phase.issuing_ended.is_none() {
+        return;
+    }
+    let (issued, planned) = (phase.issued as f64, planned as f64);
+    let status = if issued < 0.95 * planned { Status::Invalid } else { Status::Suspect };
+    bench.push("schedule_unfinished", status, issued, planned, || {
+        format!("Only {issued} of {planned} scheduled requests were sent.")
+    });
+}
+
+/// What the answers say.
+fn service(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult, limits: &Limits) {
+    let ended = phase.succeeded + phase.failed + phase.unanswered;
+    if ended > 0 {
+        let survivors = phase.succeeded as f64 / ended as f64;
+        let casualties = (ended - phase.succeeded) as f64 / ended as f64;
+        if let Some(status) = grade(casualties, limits.casualties, f64::gt) {
+            bench.push("survivors", status, survivors, 1.0 - limits.casualties, || {
+                format!(
+                    "Only {} of {ended} requests succeeded: the latencies are those of the survivors.",
+                    phase.succeeded
+                )
+            });
+        }
+    }
+    let Some(tokens) = &result.tokens else { return };
+    let share = tokens.coalesced_share.unwrap_or(0.0);
+    bench.above("coalesced", share, limits.coalesced, || {
+        format!(
+            "{} of {} token events came in one read with the one before: gaps inside a read are not \
+             measured.",
+            tokens.coalesced, tokens.events
+        )
+    });
+    let disagreeing = tokens.disagreeing as f64 / phase.succeeded.max(1) as f64;
+    bench.above("token_counts", disagreeing, limits.disagreeing, || {
+        format!("The token counts of {} requests contradict each other.", tokens.disagreeing)
+    });
+}
+
+/// What the instrument says of itself.
+fn machine(bench: &mut Bench<'_>, result: &PhaseResult, limits: &Limits) {
+    let Some(seen) = &result.instrument else { return };
+    let percent = |share: f64| share * 100.0;
+    let runnable = seen.runnable_share.unwrap_or(0.0);
+    bench.above("runnable", runnable, limits.runnable, || {
+        format!(
+            "For {:.1} % of the time the reactor could have run and the system ran something else: give \
+             it a core of its own.",
+            percent(runnable)
+        )
+    });
+    let stolen = seen.stolen_share.unwrap_or(0.0);
+    bench.above("stolen", stolen, limits.stolen, || {
+        format!("The hypervisor took {:.1} % of the time for other guests.", percent(stolen))
+    });
+    let spilled = seen.spilled as f64;
+    bench.reaches("ring_spilled", spilled, limits.spilled, || {
+        format!("{spilled} blocks of records had to wait: the recorder did not keep up.")
+    });
+    if seen.lost > 0 {
+        bench.push("records_lost", Status::Invalid, seen.lost as f64, 0.0, || {
+            format!("{} records were lost: the counts are too low.", seen.lost)
+        });
+    }
+    let limited = seen.limited as f64 / result.issued.max(1) as f64;
+    bench.above("limited", limited, limits.limited, || {
+        format!("{} requests waited because a connection limit was reached.", seen.limited)
+    });
+    let busy = seen.busy_share.unwrap_or(0.0);
+    if result.load.rate.is_none() && busy > limits.busy {
+        bench.push("client_bound", Status::Valid, busy, limits.busy, || {
+            format!(
+                "The reactor was busy for {:.0} % of the time: the rate is the client's, the server may \
+                 be faster.",
+                percent(busy)
+            )
+        });
+    }
+}
+
+/// Where reasons are collected.
+struct Bench<'a> {
+    phase: &'a str,
+    reasons: &'a mut Vec<Reason>,
+}
+
+impl Bench<'_> {
+    /// A quantity that should not be above its limit.
+    fn above(&mut self, name: &str, value: f64, limit: f64, says: impl FnOnce() -> String) {
+        if let Some(status) = grade(value, limit, f64::gt) {
+            self.push(name, status, value, limit, says);
+        }
+    }
+
+    /// A count that should not reach its limit.
+    fn reaches(&mut self, name: &str, value: f64, limit: f64, says: impl FnOnce() -> String) {
+        if let Some(status) = grade(value, limit, f64::ge) {
+            self.push(name, status, value, limit, says);
+        }
+    }
+
+    fn push(
+        &mut self,
+        name: &str,
+        status: Status,
+        value: f64,
+        limit: f64,
+        says: impl FnOnce() -> String,
+    ) {
+        let phase = (!self.phase.is_empty()).then(|| self.phase.to_owned());
+        self.reasons.push(Reason {
+            phase,
+            name: name.to_owned(),
+            status,
+            value,
+            limit,
+            says: says(),
+        });
+    }
+}
+
+fn grade(value: f64, limit: f64, meets: fn(&f64, &f64) -> bool) -> Option<Status> {
+    match () {
+        () if meets(&value, &(10.0 * limit)) => Some(Status::Invalid),
+        () if meets(&value, &limit) => Some(Status::Suspect),
+        () => None,
+    }
+}
