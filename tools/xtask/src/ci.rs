@@ -45,7 +45,9 @@ pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
         }
         println!("{}", lines[lines.len() - 1]);
     }
-    println!("\n{}\nci: all good  {}", lines.join("\n"), seconds(began));
+    if lines.len() > 1 {
+        println!("\n{}\nci: all good  {}", lines.join("\n"), seconds(began));
+    }
     Ok(())
 }
 

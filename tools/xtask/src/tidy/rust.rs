@@ -85,8 +85,10 @@ fn may_lift_bans(file: &SourceFile) -> bool {
     EDGE.iter().any(|folder| file.within(folder)) || file.path.contains("/examples/")
 }
 
+/// Modules and examples; a module's tests, in a file of their own, need no introduction.
 fn documented_place(file: &SourceFile) -> bool {
-    file.path.contains("/src/") || file.path.contains("/examples/")
+    let module = file.path.contains("/src/") && !file.path.ends_with("/tests.rs");
+    module || file.path.contains("/examples/")
 }
 
 /// The first line that is neither blank nor an attribute of the file is a `//!`.
@@ -149,6 +151,7 @@ mod tests {
     fn a_file_is_short_and_opens_with_docs() {
         assert_eq!(found("actors/src/x.rs", "fn f() {}\n").len(), 1);
         assert!(found("actors/tests/x.rs", "fn f() {}\n").is_empty());
+        assert!(found("actors/src/x/tests.rs", "fn f() {}\n").is_empty());
         let long = format!("//! x\n{}", "// line\n".repeat(LINES_MAX));
         assert_eq!(found("actors/src/x.rs", &long).len(), 1);
     }
