@@ -16,6 +16,10 @@ const EDGE: [&str; 6] = ["io/net", "io/recorder", "tools/takt", "tools/xtask", "
 /// the result's schema, the command's configuration, and programs that promise nothing to anybody.
 const SERIALIZERS: [&str; 5] = ["io/record", "tools/takt", "tools/xtask", "bench", "tests"];
 
+/// Parts of the standard library that reach the system. `clippy.toml` bans single items; these are whole
+/// modules that a pure crate has no business in. (Of `std::net` it needs the addresses.)
+const SYSTEM_MODULES: [&str; 5] = ["std::env", "std::fs", "std::os", "std::process", "std::thread"];
+
 /// A file is one idea. Past 500 lines it has two; past this it is refused.
 const LINES_MAX: usize = 600;
 
@@ -55,6 +59,11 @@ fn check_code_line(file: &SourceFile, at: usize, line: &str, found: &mut Vec<Fin
         let says = format!("only the crates at the edge lift clippy.toml's bans ({edge})");
         found.push(file.finding(at, says));
     }
+    for module in SYSTEM_MODULES.iter().filter(|_| is_pure(file)) {
+        if has_word(line, module) {
+            found.push(file.finding(at, format!("`{module}` in a pure crate: pass the effect in")));
+        }
+    }
     if has_word(line, "Serialize") && !SERIALIZERS.iter().any(|folder| file.within(folder)) {
         let who = SERIALIZERS.join(", ");
         found.push(file.finding(at, format!("`Serialize` is a promise that only {who} make")));
@@ -78,6 +87,11 @@ pub(super) fn check_crate_roots(
             found.push(file.finding(1, "lacks `#![forbid(unsafe_code)]`"));
         }
     }
+}
+
+/// Library code of a crate that is not at the edge.
+fn is_pure(file: &SourceFile) -> bool {
+    file.path.contains("/src/") && !EDGE.iter().any(|folder| file.within(folder))
 }
 
 /// An example is a program of its own, at the edge like the command.
@@ -129,6 +143,14 @@ mod tests {
         assert_eq!(found("actors/src/lib.rs", text).len(), 1);
         assert!(found("io/net/src/lib.rs", text).is_empty());
         assert!(found("actors/examples/own.rs", text).is_empty());
+    }
+
+    #[test]
+    fn pure_crates_do_not_reach_the_system() {
+        let text = "//! x\nuse std::fs::read;\nuse std::net::SocketAddr;\n";
+        assert_eq!(found("io/dataset/src/x.rs", text).len(), 1);
+        assert!(found("io/dataset/tests/x.rs", text).is_empty());
+        assert!(found("io/recorder/src/x.rs", text).is_empty());
     }
 
     #[test]
