@@ -1,5 +1,13 @@
 //! When to issue, and which sample: the trait, and what a strategy may do.
 
+mod burst;
+mod concurrency;
+mod timed;
+
+pub use burst::Burst;
+pub use concurrency::Concurrency;
+pub use timed::Timed;
+
 use takt_record::{Completed, RequestKey};
 use takt_time::{Nanos, Span};
 

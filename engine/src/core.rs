@@ -67,6 +67,13 @@ impl Core {
         now
     }
 
+    /// Reads the clock unless it was read since the last call began.
+    pub(crate) fn refresh_clock(&mut self, host: &dyn Host) {
+        if self.unseen > 0 {
+            self.read_clock(host);
+        }
+    }
+
     /// Somebody else read it.
     #[inline]
     pub(crate) fn saw_clock(&mut self, at: Nanos) {
@@ -129,6 +136,6 @@ impl Core {
 }
 
 /// Within this of a deadline the clock is read between any two calls.
-const NEAR: Span = Span::from_millis(10);
+const NEAR: Span = Span::from_millis(5);
 /// Calls without a reading of the clock while a deadline is further off.
 const UNSEEN_MAX: u32 = 8;

@@ -62,6 +62,7 @@ mod stats;
 mod sync;
 mod system;
 mod trace;
+mod virtual_clock;
 mod wheel;
 
 pub use actor::Actor;
@@ -73,4 +74,5 @@ pub use semaphore::{NotHeld, Semaphore};
 pub use stats::{TurnStats, WokenCounts};
 pub use system::System;
 pub use trace::{Dispatch, Trace};
+pub use virtual_clock::VirtualClock;
 pub use wheel::{TimerKey, Wheel};

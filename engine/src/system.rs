@@ -167,6 +167,7 @@ impl<H: Host> System<H> {
             let queued = self.core.run.len();
             self.with(actor, |cell, core, host| cell.fire(slot, core, host));
             self.run_newest(queued);
+            self.core.refresh_clock(&self.host);
             if self.core.seen().saturating_since(self.core.polled) >= LOOK_AT_LEAST_EVERY {
                 return;
             }
@@ -295,3 +296,6 @@ const TURN_BUDGET: u32 = 4096;
 const LOOK_AT_LEAST_EVERY: Span = Span::from_micros(20);
 /// The same in turns, for a clock that stands still.
 const UNPOLLED_MAX: u32 = 64;
+
+#[cfg(test)]
+mod tests;

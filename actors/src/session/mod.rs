@@ -1,0 +1,458 @@
+//! The session: phases one after another on one reactor against one endpoint set.
+//!
+//! ```text
+//!            phase: Started, TrackingStarted
+//!   begin ──> issuing ──closed by a limit, the strategy, a stop──> draining ──empty or timed out──┐
+//!               │ drain_after: false ─────────────────────────────────────────────────────────────┤
+//!               ^                                                                 TrackingStopped, Ended
+//!               └───────────── next phase <───────────────────────────────────────────────────────┘
+//!                              none left, a stop, a failure ──> ending ──nothing in flight──> Ended
+//! ```
+//!
+//! Invariants:
+//! - a request belongs to the phase that issued it, for ever: its completion is recorded under that key,
+//!   and reaches the strategy only while that phase runs;
+//! - one completion is published for each request issued, error before completion; what the transport
+//!   says of a request that is not in flight is counted as a stray and published nowhere;
+//! - `Session Ended` is always the last record, also after a stop and a failure.
+
+mod outcome;
+mod pace;
+mod phase;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use takt_engine::{Actor, Context};
+use takt_record::{
+    Completed, EndedBy, Health, Outcome, PhaseEvent, PhaseId, PhaseKind, PhaseRecord, PhaseState,
+    Record, RequestKey, SessionEvent, SessionRecord, SharedPublisher,
+};
+use takt_time::{Nanos, Span};
+
+pub use outcome::{OutcomeSlot, PhaseOutcome, SessionOutcome, SessionState};
+use pace::Hand;
+use phase::PhaseIssuer;
+pub use phase::{Limits, PhaseConfig};
+
+use crate::api::{Answered, Cancel, Replies, SampleIssuer};
+use crate::strategy::Strategy;
+
+/// What a session is told.
+#[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the large one is the frequent one; a box would allocate"
+)]
+pub enum SessionMsg {
+    /// The transport is ready: run the phases.
+    Begin,
+    /// A request has ended.
+    Answered(Answered),
+    /// The transport cannot go on.
+    TransportFailed(Box<str>),
+    /// Stop issuing, drain for the grace time, end. A second one gives up what is in flight at once.
+    Stop,
+    /// A moment that the strategy of a phase asked for.
+    Tick(PhaseId, u64),
+    /// A span of a phase is over.
+    PhaseOver(PhaseId),
+    /// The drain of a phase, or the grace time of a stop, has run out.
+    DrainOver(PhaseId),
+    /// Time to hand records over and, now and then, to take the instrument's own pulse.
+    Pulse,
+}
+
+/// An embedder's hook for each request that ended.
+pub type CompletedHook = Box<dyn FnMut(&Completed)>;
+
+/// What a session is to do.
+pub struct SessionConfig {
+    /// Spreads request ids; any number, new for each run.
+    pub session_key: u64,
+    /// The phases in order, at most 65,536.
+    pub phases: Vec<PhaseConfig>,
+    /// How long a stop waits for what is in flight.
+    pub stop_grace: Span,
+    /// Begin in the first turn; otherwise [`SessionMsg::Begin`] does.
+    pub begin_at_once: bool,
+    /// Fills in what the platform knows of the reactor's thread.
+    pub probe: Box<dyn FnMut(&mut Health)>,
+    /// Called for each request that ended, after it was published.
+    pub on_completed: Option<CompletedHook>,
+}
+
+/// The session actor.
+pub struct Session {
+    waiting: VecDeque<PhaseConfig>,
+    running: Option<Running>,
+    link: Link,
+    stop: Stop,
+    begun: bool,
+    begin_at_once: bool,
+    stop_grace: Span,
+    pulses: u64,
+    probe: Box<dyn FnMut(&mut Health)>,
+    on_completed: Option<CompletedHook>,
+    phases: Vec<PhaseOutcome>,
+    strays: u64,
+    slot: OutcomeSlot,
+}
+
+/// What issuing needs, apart from the phase.
+pub(crate) struct Link {
+    session_key: u64,
+    publisher: SharedPublisher,
+    issuer: Box<dyn SampleIssuer>,
+    /// Requests in flight by phase.
+    in_flight: Vec<u64>,
+}
+
+/// The phase at work.
+struct Running {
+    name: String,
+    kind: PhaseKind,
+    strategy: Box<dyn Strategy>,
+    issuer: PhaseIssuer,
+    drain_after: bool,
+    drain_timeout: Option<Span>,
+    draining: bool,
+}
+
+/// Whether and why the session ends early.
+#[derive(Debug)]
+enum Stop {
+    No,
+    Asked,
+    Failed(String),
+}
+
+impl Session {
+    /// A session over `issuer`, recording into `publisher`, and the slot its outcome will be in.
+    ///
+    /// # Panics
+    /// When there are more phases than a [`PhaseId`] can number.
+    #[must_use]
+    pub fn new(
+        config: SessionConfig,
+        issuer: Box<dyn SampleIssuer>,
+        publisher: SharedPublisher,
+    ) -> (Self, OutcomeSlot) {
+        assert!(config.phases.len() <= usize::from(u16::MAX), "phases are numbered by 16 bits");
+        let slot = OutcomeSlot::default();
+        let in_flight = vec![0; config.phases.len()];
+        let link = Link { session_key: config.session_key, publisher, issuer, in_flight };
+        let session = Self {
+            waiting: config.phases.into(),
+            running: None,
+            link,
+            stop: Stop::No,
+            begun: false,
+            begin_at_once: config.begin_at_once,
+            stop_grace: config.stop_grace,
+            pulses: 0,
+            probe: config.probe,
+            on_completed: config.on_completed,
+            phases: Vec::new(),
+            strays: 0,
+            slot: slot.clone(),
+        };
+        (session, slot)
+    }
+
+    fn begin(&mut self, cx: &mut Context<'_, Self>) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        self.next_phase(cx);
+    }
+
+    fn next_phase(&mut self, cx: &mut Context<'_, Self>) {
+        let next = if matches!(self.stop, Stop::No) { self.waiting.pop_front() } else { None };
+        let Some(config) = next else { return self.end(cx) };
+        let id = PhaseId(u16::try_from(self.phases.len()).expect("counted in `new`"));
+        let start = cx.stamp();
+        let issuer = PhaseIssuer::new(id, start, config.samples, config.limits);
+        if let Some(at) = issuer.ends_at() {
+            cx.call_at(at, SessionMsg::PhaseOver(id));
+        }
+        self.phases.push(PhaseOutcome {
+            name: config.name.clone(),
+            state: PhaseState::Complete,
+            ended_by: EndedBy::Strategy,
+            issued: 0,
+        });
+        self.running = Some(Running {
+            name: config.name,
+            kind: config.kind,
+            strategy: config.strategy,
+            issuer,
+            drain_after: config.drain_after,
+            drain_timeout: config.drain_timeout,
+            draining: false,
+        });
+        let inherited = u32::try_from(self.in_flight()).unwrap_or(u32::MAX);
+        self.record_phase(start, id, PhaseEvent::Started { inherited });
+        self.record_health(start, cx);
+        if config.kind == PhaseKind::Performance {
+            self.record_phase(start, id, PhaseEvent::TrackingStarted);
+        }
+        self.link.publisher.flush();
+        self.with_strategy(cx, |strategy, hand| strategy.start(hand));
+    }
+
+    /// Lets the strategy act, then sees whether that ended the issuing.
+    fn with_strategy(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        act: impl FnOnce(&mut dyn Strategy, &mut Hand<'_, '_>),
+    ) {
+        let Some(Running { strategy, issuer, .. }) = &mut self.running else { return };
+        act(strategy.as_mut(), &mut Hand { issuer, link: &mut self.link, cx });
+        self.issuing_may_have_ended(cx);
+    }
+
+    fn issuing_may_have_ended(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(running) = &mut self.running else { return };
+        let Some(by) = running.issuer.closed else { return };
+        if running.draining {
+            return;
+        }
+        running.draining = true;
+        let id = running.issuer.id;
+        let grace = match self.stop {
+            Stop::No => running.drain_timeout.filter(|_| running.drain_after),
+            Stop::Asked | Stop::Failed(_) => Some(self.stop_grace),
+        };
+        let now = cx.stamp();
+        self.record_phase(now, id, PhaseEvent::IssuingEnded { by });
+        if let Some(grace) = grace {
+            cx.call_at(now + grace, SessionMsg::DrainOver(id));
+        }
+        self.drained_perhaps(cx);
+    }
+
+    /// Ends the running phase when nothing it waits for is left.
+    fn drained_perhaps(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(running) = &self.running else { return };
+        if !running.draining {
+            return;
+        }
+        // A stop waits for everything, an undrained phase for nothing.
+        let left = match self.stop {
+            Stop::No if running.drain_after => {
+                self.link.in_flight[usize::from(running.issuer.id.0)]
+            }
+            Stop::No => 0,
+            Stop::Asked | Stop::Failed(_) => self.in_flight(),
+        };
+        if left == 0 {
+            self.end_phase(cx);
+        }
+    }
+
+    fn end_phase(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(running) = self.running.take() else { return };
+        let ended_by = running.issuer.closed.unwrap_or(EndedBy::Stop);
+        let state = match (&self.stop, ended_by) {
+            (Stop::Asked, _) => PhaseState::Interrupted,
+            (Stop::Failed(_), _) => PhaseState::Failed,
+            (Stop::No, EndedBy::MaxDuration) => PhaseState::Capped,
+            (Stop::No, _) => PhaseState::Complete,
+        };
+        let (id, now) = (running.issuer.id, cx.stamp());
+        self.record_health(now, cx);
+        if running.kind == PhaseKind::Performance {
+            self.record_phase(now, id, PhaseEvent::TrackingStopped);
+        }
+        self.record_phase(now, id, PhaseEvent::Ended { state });
+        self.link.publisher.flush();
+        let outcome = &mut self.phases[usize::from(id.0)];
+        debug_assert_eq!(outcome.name, running.name);
+        (outcome.state, outcome.ended_by, outcome.issued) =
+            (state, ended_by, running.issuer.issued);
+        self.next_phase(cx);
+    }
+
+    /// No phase is left: gives up what undrained phases left behind, and ends when all is answered.
+    fn end(&mut self, cx: &mut Context<'_, Self>) {
+        if self.in_flight() > 0 {
+            self.link.issuer.cancel(Cancel::All);
+        } else {
+            self.ended(cx);
+        }
+    }
+
+    fn ended(&mut self, cx: &mut Context<'_, Self>) {
+        let (at, event) = (cx.stamp(), SessionEvent::Ended);
+        self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
+        self.link.publisher.flush();
+        self.link.issuer.shut_down();
+        let state = match std::mem::replace(&mut self.stop, Stop::Asked) {
+            Stop::No => SessionState::Complete,
+            Stop::Asked => SessionState::Interrupted,
+            Stop::Failed(why) => SessionState::Failed(why),
+        };
+        let phases = std::mem::take(&mut self.phases);
+        self.slot.put(SessionOutcome { state, phases, strays: self.strays });
+        cx.stop_system();
+    }
+
+    fn answered(&mut self, answer: &Answered, cx: &mut Context<'_, Self>) {
+        let Answered { completed, error } = answer;
+        let key = completed.key;
+        match self.link.in_flight.get_mut(usize::from(key.phase.0)) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => return self.strays += 1,
+        }
+        if let Outcome::Failed(failure) = completed.outcome {
+            let message = error.as_deref().unwrap_or_default();
+            let at = completed.times.end;
+            self.link.publisher.push(&Record::Error { at, key, failure, message });
+        }
+        self.link.publisher.completed(completed);
+        if let Some(hook) = &mut self.on_completed {
+            hook(completed);
+        }
+        self.pass_on(key, completed, cx);
+    }
+
+    /// Tells the strategy of the running phase, then sees what the answer ends.
+    fn pass_on(&mut self, key: RequestKey, completed: &Completed, cx: &mut Context<'_, Self>) {
+        let Some(running) = &self.running else {
+            return if self.begun && self.in_flight() == 0 {
+                self.ended(cx);
+            };
+        };
+        let (own, draining) = (running.issuer.id == key.phase, running.draining);
+        if draining {
+            self.drained_perhaps(cx);
+        } else if own {
+            self.with_strategy(cx, |strategy, hand| strategy.completed(completed, hand));
+        } else {
+            self.with_strategy(cx, |strategy, hand| strategy.inherited_ended(hand));
+        }
+    }
+
+    fn stop(&mut self, why: Stop, cx: &mut Context<'_, Self>) {
+        if !matches!(self.stop, Stop::No) {
+            return self.link.issuer.cancel(Cancel::All);
+        }
+        let (event, by) = match &why {
+            Stop::Failed(_) => (SessionEvent::Failed, EndedBy::Failure),
+            Stop::Asked | Stop::No => (SessionEvent::Interrupted, EndedBy::Stop),
+        };
+        self.stop = why;
+        self.begun = true;
+        let at = cx.stamp();
+        self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
+        self.link.publisher.flush();
+        match &mut self.running {
+            None => self.end(cx),
+            Some(running) if running.draining => {
+                let id = running.issuer.id;
+                cx.call_at(at + self.stop_grace, SessionMsg::DrainOver(id));
+                self.drained_perhaps(cx);
+            }
+            Some(running) => {
+                running.issuer.close(by);
+                self.issuing_may_have_ended(cx);
+            }
+        }
+    }
+
+    fn drain_over(&mut self, phase: PhaseId) {
+        let stopping = !matches!(self.stop, Stop::No);
+        match &self.running {
+            Some(running) if running.draining && running.issuer.id == phase => {
+                let which = if stopping { Cancel::All } else { Cancel::Phase(phase) };
+                self.link.issuer.cancel(which);
+            }
+            _ => {}
+        }
+    }
+
+    fn pulse(&mut self, cx: &mut Context<'_, Self>) {
+        let now = cx.now();
+        self.pulses += 1;
+        if self.pulses.is_multiple_of(PULSES_PER_HEALTH) {
+            self.record_health(now, cx);
+        }
+        self.link.publisher.turn(now);
+        cx.call_at(now + PULSE, SessionMsg::Pulse);
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.link.in_flight.iter().sum()
+    }
+
+    fn record_phase(&mut self, at: Nanos, phase: PhaseId, event: PhaseEvent) {
+        self.link.publisher.push(&Record::Phase(PhaseRecord { at, phase, event }));
+    }
+
+    fn record_health(&mut self, at: Nanos, cx: &Context<'_, Self>) {
+        let (stats, published) = (cx.stats(), self.link.publisher.counters());
+        let transport = self.link.issuer.counters();
+        let mut health = Health {
+            at,
+            busy: stats.busy,
+            turns: stats.turns,
+            longest_turn: stats.longest_turn,
+            timers: stats.timers,
+            ready: stats.ready,
+            messages: stats.messages,
+            spilled: published.spilled,
+            lost: published.lost,
+            connections: transport.connections,
+            limited: transport.limited,
+            ..Health::default()
+        };
+        (self.probe)(&mut health);
+        self.link.publisher.push(&Record::Health(health));
+    }
+}
+
+impl Actor for Session {
+    type Msg = SessionMsg;
+
+    fn started(&mut self, cx: &mut Context<'_, Self>) {
+        self.link.issuer.attach(Replies(cx.addr()));
+        let (at, event) = (cx.stamp(), SessionEvent::Started);
+        self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
+        self.link.publisher.flush();
+        cx.call_at(at + PULSE, SessionMsg::Pulse);
+        if self.begin_at_once {
+            self.begin(cx);
+        }
+    }
+
+    fn handle(&mut self, msg: SessionMsg, cx: &mut Context<'_, Self>) {
+        let current = self.running.as_ref().map(|running| running.issuer.id);
+        match msg {
+            SessionMsg::Begin => self.begin(cx),
+            SessionMsg::Answered(answer) => self.answered(&answer, cx),
+            SessionMsg::Tick(phase, token) if current == Some(phase) => {
+                if self.running.as_ref().is_some_and(|running| !running.draining) {
+                    self.with_strategy(cx, |strategy, hand| strategy.tick(token, hand));
+                }
+            }
+            SessionMsg::PhaseOver(phase) if current == Some(phase) => {
+                if let Some(running) = &mut self.running {
+                    running.issuer.close_if_over(cx.now());
+                }
+                self.issuing_may_have_ended(cx);
+            }
+            SessionMsg::Tick(..) | SessionMsg::PhaseOver(_) => {}
+            SessionMsg::DrainOver(phase) => self.drain_over(phase),
+            SessionMsg::TransportFailed(why) => self.stop(Stop::Failed(why.into()), cx),
+            SessionMsg::Stop => self.stop(Stop::Asked, cx),
+            SessionMsg::Pulse => self.pulse(cx),
+        }
+    }
+}
+
+/// Between two looks at the records that wait.
+const PULSE: Span = Span::from_millis(50);
+/// One health record a second.
+const PULSES_PER_HEALTH: u64 = 20;

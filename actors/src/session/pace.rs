@@ -1,0 +1,60 @@
+//! A strategy's hold on the running phase: `Pace` over the session's own context.
+
+use takt_engine::Context;
+use takt_record::{EndedBy, Issued, RequestId, RequestKey};
+use takt_time::Nanos;
+
+use crate::api::Request;
+use crate::session::phase::PhaseIssuer;
+use crate::session::{Link, Session, SessionMsg};
+use crate::strategy::Pace;
+
+pub(crate) struct Hand<'a, 'c> {
+    pub(crate) issuer: &'a mut PhaseIssuer,
+    pub(crate) link: &'a mut Link,
+    pub(crate) cx: &'a mut Context<'c, Session>,
+}
+
+impl Pace for Hand<'_, '_> {
+    fn now(&self) -> Nanos {
+        self.cx.now()
+    }
+
+    fn start(&self) -> Nanos {
+        self.issuer.start
+    }
+
+    fn inherited(&self) -> u32 {
+        let earlier: u64 = self.link.in_flight[..usize::from(self.issuer.id.0)].iter().sum();
+        u32::try_from(earlier).unwrap_or(u32::MAX)
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.link.in_flight[usize::from(self.issuer.id.0)]
+    }
+
+    fn issue(&mut self, sample: u32, scheduled: Option<Nanos>) -> Option<RequestKey> {
+        // An arrival belongs to the phase by its own moment, however late it is served.
+        let now = self.cx.now();
+        let ordinal = self.issuer.admit(scheduled.unwrap_or(now))?;
+        let key = RequestKey { phase: self.issuer.id, ordinal };
+        let id = RequestId::new(self.link.session_key, key);
+        let (at, turn) = (now, None);
+        self.link.publisher.issued(&Issued { key, sample, at, scheduled, turn });
+        self.link.in_flight[usize::from(key.phase.0)] += 1;
+        self.link.issuer.issue(Request { key, id, sample, scheduled, issued: at, turn });
+        Some(key)
+    }
+
+    fn at(&mut self, when: Nanos, token: u64) {
+        self.cx.call_at(when, SessionMsg::Tick(self.issuer.id, token));
+    }
+
+    fn soon(&mut self, token: u64) {
+        self.cx.call_soon(SessionMsg::Tick(self.issuer.id, token));
+    }
+
+    fn finished(&mut self) {
+        self.issuer.close(EndedBy::Strategy);
+    }
+}
