@@ -164,6 +164,12 @@ impl BlockWriter {
         std::mem::replace(&mut self.block, next)
     }
 
+    /// Forgets what was written; the memory stays.
+    pub fn clear(&mut self) {
+        self.block.clear();
+        self.state = State::default();
+    }
+
     /// What was written so far.
     #[must_use]
     pub fn block(&self) -> &Block {

@@ -72,6 +72,11 @@ impl<W: Write> JournalWriter<W> {
         self.stats
     }
 
+    /// The output.
+    pub fn get_ref(&self) -> &W {
+        &self.out
+    }
+
     /// The output, back.
     pub fn into_inner(self) -> W {
         self.out
