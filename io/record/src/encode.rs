@@ -84,12 +84,10 @@ impl<'a> Encode<'a> {
         self.ordinal(c.key);
         self.put.number(c.sample.into());
         self.times(c);
-        for count in [c.tokens.input, c.tokens.output, c.tokens.cached, c.tokens.first_event]
-            .into_iter()
-            .flatten()
-        {
-            self.put.number(count.into());
-        }
+        self.count(c.tokens.input);
+        self.count(c.tokens.output);
+        self.count(c.tokens.cached);
+        self.count(c.tokens.first_event);
         self.put.step(c.tokens.output.unwrap_or(0).into(), c.tokens.events.into());
         self.put.number(c.tokens.coalesced.into());
         self.put.number(c.body_bytes);
@@ -125,24 +123,24 @@ impl<'a> Encode<'a> {
             self.put.number(tls.as_nanos());
         }
         let mut last = issued;
-        for at in [
-            t.acquired,
-            t.sent,
-            t.written,
-            t.first_byte,
-            t.first_event,
-            t.first_token,
-            t.first_content,
-        ]
-        .into_iter()
-        .flatten()
-        {
-            self.put.step(last, at.as_nanos());
-            last = at.as_nanos();
-        }
+        last = self.link(last, t.acquired);
+        last = self.link(last, t.sent);
+        last = self.link(last, t.written);
+        last = self.link(last, t.first_byte);
+        last = self.link(last, t.first_event);
+        last = self.link(last, t.first_token);
+        self.link(last, t.first_content);
         if let Some(last_token) = t.last_token {
             self.put.step(t.end.as_nanos(), last_token.as_nanos());
         }
+    }
+
+    /// A time of the chain, if it was reached; returns what the next one counts from.
+    #[inline]
+    fn link(&mut self, last: u64, at: Option<Nanos>) -> u64 {
+        let Some(at) = at else { return last };
+        self.put.step(last, at.as_nanos());
+        at.as_nanos()
     }
 
     /// The text follows.
@@ -274,6 +272,13 @@ impl<'a> Encode<'a> {
     }
 
     #[inline]
+    fn count(&mut self, count: Option<u32>) {
+        if let Some(count) = count {
+            self.put.number(count.into());
+        }
+    }
+
+    #[inline]
     fn turn(&mut self, turn: Option<TurnOf>) {
         if let Some(turn) = turn {
             self.put.number(turn.conversation);
@@ -281,6 +286,7 @@ impl<'a> Encode<'a> {
         }
     }
 
+    #[inline(always)]
     fn failure(&mut self, failure: Failure) {
         self.put.byte(failure.kind.code());
         let status = flag(failure.status.is_some(), FAILURE_STATUS);
