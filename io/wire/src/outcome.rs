@@ -1,0 +1,148 @@
+//! What became of a request, as its answer tells it.
+
+use takt_time::Nanos;
+
+use crate::delta::{FinishReason, Kinds, Usage};
+
+/// The end of an answer: what it was, and what was seen of it. What was not seen is `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+    /// Status of the final head.
+    pub status: Option<u16>,
+    /// How the answer came.
+    pub form: Form,
+    /// Streamed although a whole answer was asked for (the API allows it, and it was read).
+    pub unasked_form: bool,
+    /// Kinds of text seen.
+    pub kinds: Kinds,
+    /// Last finish reason.
+    pub finish: Option<FinishReason>,
+    /// The server's token counts, later ones put over earlier ones.
+    pub usage: Option<Usage>,
+    /// Every event with text carried counts (`continuous_usage`), so tokens per event are known.
+    pub usage_is_continuous: bool,
+    /// First event with data; streams, and bodies that are not read.
+    pub first_event: Option<Nanos>,
+    /// First event with text of any kind.
+    pub first_token: Option<Nanos>,
+    /// First event with visible text.
+    pub first_content: Option<Nanos>,
+    /// Last event with text.
+    pub last_token: Option<Nanos>,
+    /// Last byte that belonged to the answer.
+    pub last_byte: Option<Nanos>,
+    /// Events with text.
+    pub token_events: u64,
+    /// Events with text that share their stamp with the one before: no gap is known between the two.
+    pub coalesced: u64,
+    /// Bytes of body, without chunked framing.
+    pub body_bytes: u64,
+    /// `[DONE]` came.
+    pub done: bool,
+    /// The connection ended before the body's own end, which `[DONE]` or a finish reason made harmless.
+    pub closed_early: bool,
+}
+
+/// How an answer came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// No body was read.
+    #[default]
+    None,
+    /// A stream of events.
+    Stream,
+    /// One piece of JSON.
+    Whole,
+    /// Bytes, not looked into.
+    Bytes,
+}
+
+/// Why an answer is a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind.
+    pub kind: FailKind,
+    /// How far the answer had come.
+    pub stage: Stage,
+    /// What happened, with the server's words where there are any; bounded.
+    pub message: String,
+}
+
+/// The kinds of failure that an answer itself can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailKind {
+    /// A status that is no success.
+    HttpStatus,
+    /// An error told by the API in an answer that began well.
+    ApiError,
+    /// The answer ended before it was complete.
+    Truncated,
+    /// Something that should be JSON is not.
+    BadJson,
+    /// What came is not HTTP, or breaks its own framing.
+    BadFraming,
+    /// Another kind of body than was asked for.
+    ContentType,
+    /// A limit on head, body or event was passed.
+    TooLarge,
+}
+
+/// How far an answer had come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// The head was not complete.
+    Head,
+    /// The head was there, and no text yet.
+    Body,
+    /// Text had come.
+    Tokens,
+}
+
+impl Outcome {
+    /// Whether the request succeeded.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.failure.is_none()
+    }
+}
+
+impl FailKind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::HttpStatus,
+        Self::ApiError,
+        Self::Truncated,
+        Self::BadJson,
+        Self::BadFraming,
+        Self::ContentType,
+        Self::TooLarge,
+    ];
+
+    /// The name it is counted under.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::HttpStatus => "http_status",
+            Self::ApiError => "api_error",
+            Self::Truncated => "truncated",
+            Self::BadJson => "bad_json",
+            Self::BadFraming => "bad_framing",
+            Self::ContentType => "content_type",
+            Self::TooLarge => "too_large",
+        }
+    }
+}
+
+impl Stage {
+    /// The name it is recorded under.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Head => "head",
+            Self::Body => "body",
+            Self::Tokens => "tokens",
+        }
+    }
+}
