@@ -1,9 +1,57 @@
-//! placeholder
+//! The load generator as actors: it decides when what is sent, sends it, and records what came of it.
+//!
+//! # The tour
+//!
+//! - [`Session`] runs phases one after another: issuing until a [`Limits`] or a stop ends it, then
+//!   draining. It numbers requests, records each one's beginning and end, and always ends with a report.
+//! - A [`Strategy`] says *when* and *which sample*: [`Timed`] (an open loop over [`Arrivals`]),
+//!   [`Concurrency`] (a closed loop), [`Burst`] (as fast as it goes). Its hold on the phase is a [`Pace`].
+//! - An [`Order`] yields sample indices; [`Samples`] holds the prepared requests.
+//! - A [`SampleIssuer`] carries requests: the HTTP `Client`, or [`planned::Planned`] without a network,
+//!   or one of your own.
+//!
+//! All of it is pure: time, sockets and chance come in through the engine's `Host` and through seeds, so
+//! a session runs the same in virtual time as on a machine. Here is one, in virtual time:
+//!
+//! ```
+//! use std::{cell::RefCell, rc::Rc};
+//! use takt_actors::planned::{Plan, Planned};
+//! use takt_actors::*;
+//! use takt_engine::{System, VirtualClock};
+//! use takt_record::*;
+//! use takt_time::Span;
+//!
+//! struct Count(u64);
+//! impl Fold for Count {
+//!     fn fold(&mut self, record: &Record<'_>) {
+//!         self.0 += u64::from(matches!(record, Record::Completed(_)));
+//!     }
+//! }
+//!
+//! let mut system = System::new(VirtualClock::default());
+//! let (transport, _) = Planned::spawn(&mut system, |_| Plan::Answer(Span::from_millis(20)));
+//! let records = Rc::new(RefCell::new(Count(0)));
+//! let sink = Box::new(InlineSink::new(records.clone()));
+//! let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
+//! let arrivals = Poisson::new(1_000.0, stream(42, Purpose::Arrivals)).unwrap();
+//! let order = Order::without_replacement(10, stream(42, Purpose::Order));
+//! let strategy = Timed::new(Box::new(arrivals), order);
+//! let phase = PhaseConfig::new("poisson", strategy, 10).requests(500);
+//! let config = SessionConfig::new(vec![phase]);
+//! let (session, outcome) = Session::new(config, Box::new(transport), publisher);
+//! system.spawn(session, 1024);
+//! system.run().unwrap();
+//! assert_eq!(outcome.take().unwrap().state, SessionState::Complete);
+//! assert_eq!(records.borrow().0, 500);
+//! ```
+//!
+//! `examples/` has a strategy of one's own, another transport, and a hook that stops a run.
 #![forbid(unsafe_code)]
 
 mod api;
 mod arrivals;
 mod order;
+pub mod planned;
 mod random;
 mod session;
 mod strategy;

@@ -60,6 +60,8 @@ pub enum SessionMsg {
     PhaseOver(PhaseId),
     /// The drain of a phase, or the grace time of a stop, has run out.
     DrainOver(PhaseId),
+    /// The session has ended and the transport has heard of it.
+    Gone,
     /// Time to hand records over and, now and then, to take the instrument's own pulse.
     Pulse,
 }
@@ -81,6 +83,21 @@ pub struct SessionConfig {
     pub probe: Box<dyn FnMut(&mut Health)>,
     /// Called for each request that ended, after it was published.
     pub on_completed: Option<CompletedHook>,
+}
+
+impl SessionConfig {
+    /// `phases`, begun at once, with ten seconds of grace for a stop, no probe and no hook.
+    #[must_use]
+    pub fn new(phases: Vec<PhaseConfig>) -> Self {
+        Self {
+            session_key: 0,
+            phases,
+            stop_grace: Span::from_secs(10),
+            begin_at_once: true,
+            probe: Box::new(|_| {}),
+            on_completed: None,
+        }
+    }
 }
 
 /// The session actor.
@@ -296,7 +313,7 @@ impl Session {
         };
         let phases = std::mem::take(&mut self.phases);
         self.slot.put(SessionOutcome { state, phases, strays: self.strays });
-        cx.stop_system();
+        cx.call_soon(SessionMsg::Gone);
     }
 
     fn answered(&mut self, answer: &Answered, cx: &mut Context<'_, Self>) {
@@ -447,6 +464,7 @@ impl Actor for Session {
             SessionMsg::DrainOver(phase) => self.drain_over(phase),
             SessionMsg::TransportFailed(why) => self.stop(Stop::Failed(why.into()), cx),
             SessionMsg::Stop => self.stop(Stop::Asked, cx),
+            SessionMsg::Gone => cx.stop_system(),
             SessionMsg::Pulse => self.pulse(cx),
         }
     }

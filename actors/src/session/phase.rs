@@ -23,6 +23,30 @@ pub struct PhaseConfig {
     pub drain_timeout: Option<Span>,
 }
 
+impl PhaseConfig {
+    /// A performance phase over `samples` samples that drains at its end, without a limit of its own: it
+    /// issues the dataset once.
+    #[must_use]
+    pub fn new(name: &str, strategy: impl Strategy + 'static, samples: u32) -> Self {
+        Self {
+            name: name.into(),
+            kind: PhaseKind::Performance,
+            strategy: Box::new(strategy),
+            samples,
+            limits: Limits::default(),
+            drain_after: true,
+            drain_timeout: None,
+        }
+    }
+
+    /// The same, for so many requests.
+    #[must_use]
+    pub fn requests(mut self, requests: u64) -> Self {
+        self.limits.requests = Some(requests);
+        self
+    }
+}
+
 /// When a phase stops issuing, whichever comes first. With neither `requests` nor `duration` the dataset
 /// is issued in whole passes: once, or until `min_duration` is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

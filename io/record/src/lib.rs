@@ -46,4 +46,4 @@ pub use result::{
     Distribution, ErrorSample, Goodput, Instrument, Load, OverTime, Percentiles, PhaseResult,
     RESULT_SCHEMA, Reason, ResultDoc, RunState, Steady, Tokens, TwoViews, Verdict, VerdictStatus,
 };
-pub use sink::{BlockSink, InlineSink, fold_block};
+pub use sink::{BlockSink, Discard, InlineSink, fold_block};

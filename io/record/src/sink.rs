@@ -48,6 +48,20 @@ impl<F: Fold> BlockSink for InlineSink<F> {
     }
 }
 
+/// Drops every block: for programs that look at a session's outcome alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Discard;
+
+impl BlockSink for Discard {
+    fn offer(&mut self, _block: Block) -> Result<(), Block> {
+        Ok(())
+    }
+
+    fn spare(&mut self) -> Option<Block> {
+        None
+    }
+}
+
 /// Folds the records of one block.
 ///
 /// # Errors
