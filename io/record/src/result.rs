@@ -86,7 +86,7 @@ pub enum VerdictStatus {
 pub struct Reason {
     /// The phase that it is about; `None` for the session.
     pub phase: Option<String>,
-    /// A stable name, such as `lateness`.
+    /// A stable name, such as `lateness_p99_us`.
     pub name: String,
     /// What this reason alone makes of the run; `valid` for a remark.
     pub status: VerdictStatus,
@@ -220,9 +220,9 @@ pub struct Steady {
     pub start_s: f64,
     /// Seconds from the start of the phase to its end.
     pub end_s: f64,
-    /// Requests issued in it, a second.
+    /// Successes that ended in it, a second.
     pub requests_per_s: Option<f64>,
-    /// Output tokens of the successes that ended in it, a second.
+    /// Their output tokens, a second.
     pub output_tokens_per_s: Option<f64>,
 }
 

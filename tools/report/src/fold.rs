@@ -27,6 +27,7 @@ use crate::streams::Streams;
 ///     fold.fold(record);
 /// }
 /// let result = fold.result(&takt_report::Limits::default());
+/// println!("{}", takt_report::render(&result));
 /// # }
 /// ```
 #[derive(Clone, Debug)]

@@ -25,10 +25,12 @@ mod sketch;
 mod slo;
 mod steady;
 mod streams;
+mod text;
 mod timeline;
 mod tracked;
 mod verdict;
 
 pub use fold::RunFold;
 pub use live::{Live, WINDOW_MARKS};
+pub use text::render;
 pub use verdict::Limits;

@@ -106,7 +106,7 @@ impl PhaseFold {
         if let Some(tracked) = &mut self.tracked {
             tracked.timeline(issued.at).bin(issued.at).issued += 1;
             let tokens = tracked.output.sum();
-            self.steady.issue(issued.at, self.issued, self.in_flight, tokens);
+            self.steady.issue(issued.at, self.in_flight, self.succeeded, tokens);
         }
     }
 

@@ -20,11 +20,11 @@ pub(crate) struct SteadyWindow {
     marks: Option<(Mark, Mark)>,
 }
 
-/// The counts at one issue, this one included.
+/// An issue, and what had succeeded by then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     at: Nanos,
-    issued: u64,
+    succeeded: u64,
     tokens: u128,
 }
 
@@ -35,10 +35,9 @@ impl SteadyWindow {
         Self { target: u64::from(target.unwrap_or(0)), marks: None }
     }
 
-    /// Issue number `issued`, counted from 1, which brings `in_flight` and finds `tokens` output tokens
-    /// received by the successes so far.
-    pub(crate) fn issue(&mut self, at: Nanos, issued: u64, in_flight: u64, tokens: u128) {
-        let mark = Mark { at, issued, tokens };
+    /// An issue that brings `in_flight` and finds `succeeded` requests with `tokens` output tokens done.
+    pub(crate) fn issue(&mut self, at: Nanos, in_flight: u64, succeeded: u64, tokens: u128) {
+        let mark = Mark { at, succeeded, tokens };
         match &mut self.marks {
             Some((_, last)) => *last = mark,
             None if in_flight >= self.target => self.marks = Some((mark, mark)),
@@ -50,13 +49,13 @@ impl SteadyWindow {
     pub(crate) fn result(&self, start: Nanos) -> Option<Steady> {
         let (first, last) = self.marks?;
         let window = last.at.saturating_since(first.at);
-        let issued = last.issued - first.issued;
+        let done = last.succeeded - first.succeeded;
         let tokens = u64::try_from(last.tokens - first.tokens).ok().filter(|&tokens| tokens > 0);
         Some(Steady {
             start_s: first.at.saturating_since(start).as_secs_f64(),
             end_s: last.at.saturating_since(start).as_secs_f64(),
-            requests_per_s: per_second(issued, issued, window),
-            output_tokens_per_s: tokens.and_then(|tokens| per_second(tokens, issued, window)),
+            requests_per_s: per_second(done, done, window),
+            output_tokens_per_s: tokens.and_then(|tokens| per_second(tokens, done, window)),
         })
     }
 }

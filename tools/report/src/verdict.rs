@@ -114,7 +114,7 @@ fn schedule(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult, limi
     let limit = limits.lateness.as_micros_f64().max(limits.lateness_gap_share * mean_gap_us);
     if let Some(lateness) = &result.lateness_us {
         let p99 = lateness.p.p99;
-        bench.above("lateness", p99, limit, || {
+        bench.above("lateness_p99_us", p99, limit, || {
             format!(
                 "One send in a hundred left {p99:.0} us or more after its time: the client, not the \
                  server, is late."

@@ -1,0 +1,153 @@
+//! The printed report, from the result document alone.
+//!
+//! Order: what was run and whether it may be trusted; a summary when there are several performance
+//! phases; each phase; the verdict with its figures. What does not apply is left out. At most
+//! [`WIDTH`] columns, plain text without escapes: what comes from a server is cleaned first.
+
+mod figure;
+mod phase;
+mod table;
+
+use serde_json::Value;
+use takt_record::{PhaseKind, PhaseResult, Reason, ResultDoc, RunState, VerdictStatus};
+
+use figure::{clean, column, figure, fit, wrap};
+use table::Table;
+
+/// The report of a run as text, ending in a line break.
+#[must_use]
+pub fn render(result: &ResultDoc) -> String {
+    let mut out = String::new();
+    header(&mut out, result);
+    summary(&mut out, result);
+    for phase in &result.phases {
+        phase::render(&mut out, phase);
+    }
+    verdict(&mut out, result);
+    out
+}
+
+fn header(out: &mut String, result: &ResultDoc) {
+    let text = |path: &str| result.config.pointer(path).map(plain);
+    let mut what = vec![format!("takt {}", result.takt)];
+    what.extend(text("/name"));
+    what.extend(text("/endpoint/url"));
+    what.extend(text("/endpoint/api"));
+    what.extend(text("/endpoint/model").map(|model| format!("model {model}")));
+    line(out, &what.join("   "));
+    let mut how = vec![
+        result.started_at.clone(),
+        format!("session {}", result.session_id.get(..8).unwrap_or("")),
+    ];
+    if let (Some(start), Some(end)) = (result.start_time_ns, result.end_time_ns) {
+        how.push(format!("{} s", figure(end.saturating_sub(start) as f64 / 1e9)));
+    }
+    how.extend(text("/engine/wait").map(|wait| format!("wait {wait}")));
+    how.push(state_word(result.state).to_owned());
+    line(out, &how.join("   "));
+    let reasons = result.verdict.reasons.len();
+    let more = match reasons {
+        0 => String::new(),
+        1 => " (one reason, at the end)".to_owned(),
+        n => format!(" ({n} reasons, at the end)"),
+    };
+    line(out, &format!("verdict: {}{more}", word(result.verdict.status)));
+}
+
+fn state_word(state: RunState) -> &'static str {
+    match state {
+        RunState::Complete => "complete",
+        RunState::Interrupted => "INCOMPLETE: interrupted",
+        RunState::Failed => "INCOMPLETE: failed",
+        RunState::Killed => "INCOMPLETE: killed",
+    }
+}
+
+/// One line for each performance phase, when there are several.
+fn summary(out: &mut String, result: &ResultDoc) {
+    let phases: Vec<&PhaseResult> =
+        result.phases.iter().filter(|phase| phase.kind == PhaseKind::Performance).collect();
+    if phases.len() < 2 {
+        return;
+    }
+    let mut table = Table::new(
+        2,
+        &[
+            "phase", "load", "ok", "failed", "ok/s", "tokens/s", "p50", "p99", "TTFT p50",
+            "TTFT p99", "TPOT p50",
+        ],
+    );
+    for phase in phases {
+        let rate = |value: Option<f64>| value.map(figure).unwrap_or_default();
+        let ms = |value: Option<f64>| value.map(column).unwrap_or_default();
+        let latency = phase.latency_ms.from_schedule.or(phase.latency_ms.from_send);
+        let ttft = phase.ttft_ms.from_schedule.or(phase.ttft_ms.from_send);
+        let failed = phase.failed + phase.unanswered;
+        table.row(vec![
+            fit(&clean(&phase.name), 16),
+            phase::asked(phase),
+            phase.succeeded.to_string(),
+            if failed > 0 { failed.to_string() } else { String::new() },
+            rate(phase.successful_per_s),
+            rate(phase.output_tokens_per_s),
+            ms(latency.map(|d| d.p.p50)),
+            ms(latency.map(|d| d.p.p99)),
+            ms(ttft.map(|d| d.p.p50)),
+            ms(ttft.map(|d| d.p.p99)),
+            ms(phase.tpot_ms.map(|d| d.p.p50)),
+        ]);
+    }
+    out.push('\n');
+    table.print(out);
+    line(out, "  (latency and others in ms, from schedule where there is one)");
+}
+
+fn verdict(out: &mut String, result: &ResultDoc) {
+    let says = match result.verdict.status {
+        VerdictStatus::Valid => "valid: nothing speaks against these figures",
+        VerdictStatus::Suspect => "suspect: use these figures with care",
+        VerdictStatus::Invalid => "invalid: do not use these figures",
+    };
+    out.push('\n');
+    line(out, &format!("verdict: {says}"));
+    for reason in &result.verdict.reasons {
+        line(out, &format!("  {}", reason_line(reason)));
+        wrap(out, &clean(&reason.says), 6, WIDTH);
+    }
+}
+
+fn reason_line(reason: &Reason) -> String {
+    let grade = match reason.status {
+        VerdictStatus::Valid => "remark",
+        status => word(status),
+    };
+    let place =
+        reason.phase.as_deref().map(|name| format!("{}: ", clean(name))).unwrap_or_default();
+    let (value, limit) = (figure(reason.value), figure(reason.limit));
+    format!("{grade}  {place}{} {value}, limit {limit}", reason.name)
+}
+
+fn word(status: VerdictStatus) -> &'static str {
+    match status {
+        VerdictStatus::Valid => "valid",
+        VerdictStatus::Suspect => "suspect",
+        VerdictStatus::Invalid => "invalid",
+    }
+}
+
+/// A value of the configuration in a line of text.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => clean(text),
+        Value::Array(list) => list.iter().map(plain).collect::<Vec<_>>().join(", "),
+        other => clean(&other.to_string()),
+    }
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(&fit(text.trim_end(), WIDTH));
+    out.push('\n');
+}
+
+/// Columns of the report.
+const WIDTH: usize = 100;

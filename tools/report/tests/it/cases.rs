@@ -1,0 +1,170 @@
+//! The rows of the case list that are about numbers, by name.
+
+use takt_record::{ErrorKind, PhaseState};
+
+use crate::run::{Run, closed, failed, near, ok, open};
+
+/// T1: two chunks for nine tokens, four of them in the first.
+#[test]
+fn t1_intervals_follow_token_counts_and_tpot_leaves_out_the_first_event() {
+    let request = ok(0, 0.0, 150.0).streamed(&[(50.0, Some(4)), (150.0, Some(5))], 9);
+    let phase = Run::new(vec![closed("p", 1)]).phase(0, 0.0, 150.0).add(&request).only_phase();
+    // (150 - 50) / (9 - 4) = 20 ms; five intervals of 20 ms; one gap of 100 ms.
+    near(phase.tpot_ms.unwrap().mean, 20.0);
+    let itl = phase.itl_ms.unwrap();
+    assert_eq!(itl.count, 5);
+    near(itl.max, 20.0);
+    let gap = phase.event_gap_ms.unwrap();
+    assert_eq!(gap.count, 1);
+    near(gap.mean, 100.0);
+}
+
+/// T1 without counts in the events: the total is the server's, its spread over events is not known.
+#[test]
+fn t1_without_counts_in_events_the_total_still_rules() {
+    let events = [(50.0, None), (90.0, None), (170.0, None)];
+    let request = ok(0, 0.0, 170.0).streamed(&events, 9);
+    let phase = Run::new(vec![closed("p", 1)]).phase(0, 0.0, 170.0).add(&request).only_phase();
+    // One token in the first event by estimate: 120 / 8 = 15; gaps of 40 and 80 with four tokens each.
+    near(phase.tpot_ms.unwrap().mean, 15.0);
+    let itl = phase.itl_ms.unwrap();
+    near(itl.min, 10.0);
+    near(itl.max, 20.0);
+    assert_eq!(phase.event_gap_ms.unwrap().count, 2);
+}
+
+/// T2: one output token.
+#[test]
+fn t2_one_token_has_no_tpot() {
+    let request = ok(0, 0.0, 50.0).streamed(&[(50.0, None)], 1);
+    let phase = Run::new(vec![closed("p", 1)]).phase(0, 0.0, 50.0).add(&request).only_phase();
+    assert_eq!((phase.tpot_ms, phase.itl_ms, phase.event_gap_ms), (None, None, None));
+    assert_eq!(phase.ttft_ms.from_send.unwrap().count, 1);
+}
+
+/// T3: a request that fails leaves no time of 0 and moves no median.
+#[test]
+fn t3_failures_enter_no_series_of_the_service() {
+    let good = || ok(0, 0.0, 100.0).streamed(&[(40.0, None), (100.0, None)], 2);
+    let alone = Run::new(vec![closed("p", 1)]).phase(0, 0.0, 500.0).add(&good()).only_phase();
+    let mut run = Run::new(vec![closed("p", 1)]);
+    run.phase(0, 0.0, 500.0).add(&good());
+    run.add(&failed(1, 100.0, 101.0));
+    // Fails after its second token.
+    let mut late = failed(2, 110.0, 400.0).streamed(&[(120.0, None), (121.0, None)], 2);
+    late.done.tokens.output = None;
+    let both = run.add(&late).only_phase();
+    assert_eq!((both.failed, both.errors[&ErrorKind::HttpStatus]), (2, 2));
+    assert_eq!(both.latency_ms, alone.latency_ms);
+    assert_eq!(both.ttft_ms, alone.ttft_ms);
+    assert_eq!((both.tpot_ms, both.itl_ms), (alone.tpot_ms, alone.itl_ms));
+    assert_eq!(both.event_gap_ms, alone.event_gap_ms);
+    assert_eq!(both.tokens, alone.tokens);
+    assert_eq!(both.error_samples[0].message, "busy");
+    assert_eq!(both.error_samples[0].count, 2);
+}
+
+/// T4: two counts of the same tokens, ten per cent apart.
+#[test]
+fn t4_counts_that_disagree_are_a_reason_and_name_their_source() {
+    let mut run = Run::new(vec![closed("p", 1)]);
+    run.phase(0, 0.0, 1_000.0);
+    // 1 + 54 + 55 = 110 by the events, 100 by the total.
+    let events = [(10.0, Some(1)), (20.0, Some(54)), (30.0, Some(55))];
+    let result = run.add(&ok(0, 0.0, 40.0).streamed(&events, 100)).result();
+    let tokens = result.phases[0].tokens.as_ref().unwrap();
+    assert_eq!((tokens.disagreeing, tokens.source.unwrap().as_str()), (1, "continuous_usage"));
+    assert!(result.verdict.reasons.iter().any(|reason| reason.name == "token_counts"));
+}
+
+/// T5: usage comes 20 ms after the last token.
+#[test]
+fn t5_the_last_token_and_the_end_are_both_known() {
+    let request = ok(0, 0.0, 120.0).streamed(&[(40.0, None), (100.0, None)], 2);
+    let phase = Run::new(vec![closed("p", 1)]).phase(0, 0.0, 120.0).add(&request).only_phase();
+    near(phase.latency_ms.from_send.unwrap().mean, 120.0);
+    near(phase.last_token_ms.from_send.unwrap().mean, 100.0);
+    near(phase.tpot_ms.unwrap().mean, 60.0);
+}
+
+/// T6: two events in one read.
+#[test]
+fn t6_coalesced_events_are_counted_and_give_no_gap() {
+    let events = [(10.0, None), (30.0, None), (30.0, None), (60.0, None)];
+    let request = ok(0, 0.0, 60.0).streamed(&events, 4);
+    let phase = Run::new(vec![closed("p", 1)]).phase(0, 0.0, 60.0).add(&request).only_phase();
+    let tokens = phase.tokens.unwrap();
+    assert_eq!((tokens.events, tokens.coalesced, tokens.coalesced_share), (4, 1, Some(0.25)));
+    // Gaps of 20 and 30 ms between reads; the 20 ms brought two tokens: intervals 10, 10, 30.
+    let (gap, itl) = (phase.event_gap_ms.unwrap(), phase.itl_ms.unwrap());
+    assert_eq!(gap.count, 2);
+    near(gap.min, 20.0);
+    assert_eq!(itl.count, 3);
+    near(itl.min, 10.0);
+    near(itl.mean, 50.0 / 3.0);
+}
+
+/// E3: every request fails.
+#[test]
+fn e3_where_everything_fails_there_is_no_rate_of_success() {
+    let mut run = Run::new(vec![open("p", 10.0)]);
+    run.phase(0, 0.0, 2_000.0);
+    for i in 0..20u64 {
+        let sent = i as f64 * 100.0;
+        run.add(&failed(i, sent, sent + 5.0).scheduled(sent));
+    }
+    let phase = run.only_phase();
+    assert_eq!((phase.succeeded, phase.failed, phase.completed), (0, 20, 20));
+    assert_eq!(phase.errors.values().sum::<u64>(), 20);
+    assert_eq!((phase.successful_per_s, phase.output_tokens_per_s), (None, None));
+    assert_eq!((phase.latency_ms.from_send, phase.latency_ms.from_schedule), (None, None));
+    // Sends happened, so their rate and lateness are facts: 20 in 1.9 s.
+    near(phase.requests_per_s.unwrap(), 20.0 / 1.9);
+    assert_eq!(phase.lateness_us.unwrap().count, 20);
+}
+
+/// R2: ten a second, one in flight at a time, half a second of service.
+#[test]
+fn r2_latency_from_schedule_grows_while_from_send_stays() {
+    let mut run = Run::new(vec![open("p", 10.0)]);
+    run.phase(0, 0.0, 10_000.0);
+    for i in 0..20u64 {
+        let (scheduled, sent) = (i as f64 * 100.0, i as f64 * 500.0);
+        run.add(&ok(i, sent, sent + 500.0).scheduled(scheduled));
+    }
+    let result = run.result();
+    let phase = &result.phases[0];
+    let (send, schedule) =
+        (phase.latency_ms.from_send.unwrap(), phase.latency_ms.from_schedule.unwrap());
+    near(send.min, 500.0);
+    near(send.max, 500.0);
+    // Request i ends 500 (i + 1) - 100 i after its time: 500 for the first, 8,100 for the last.
+    near(schedule.min, 500.0);
+    near(schedule.max, 8_100.0);
+    near(schedule.mean, 4_300.0);
+    let text = takt_report::render(&result);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Mean lateness is 400 * 9.5 = 3,800 ms.
+    assert!(text.contains("by 3800 ms in the mean and 7600 ms at most"), "{text}");
+}
+
+/// R7: runs shorter than a second.
+#[test]
+fn r7_a_short_run_has_no_absurd_rate() {
+    let mut run = Run::new(vec![closed("p", 2)]);
+    run.phase(0, 0.0, 3.0).add(&ok(0, 0.0, 2.0)).add(&ok(1, 0.01, 3.0));
+    let phase = run.only_phase();
+    assert_eq!((phase.requests_per_s, phase.successful_per_s), (None, None));
+    near(phase.issue_window_s.unwrap(), 0.000_01);
+    near(phase.duration_s.unwrap(), 0.003);
+    assert_eq!(phase.state, Some(PhaseState::Complete));
+}
+
+/// R7: of one request there is a latency and no rate.
+#[test]
+fn r7_one_request_has_no_rate() {
+    let mut run = Run::new(vec![open("p", 50.0)]);
+    let phase = run.phase(0, 0.0, 20.0).add(&ok(0, 1.0, 20.0).scheduled(1.0)).only_phase();
+    assert_eq!((phase.requests_per_s, phase.successful_per_s), (None, None));
+    near(phase.latency_ms.from_schedule.unwrap().p.p50, 19.0);
+}

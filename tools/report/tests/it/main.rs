@@ -1,0 +1,9 @@
+//! From records to figures: small runs whose figures can be worked out by hand.
+
+mod cases;
+mod cost;
+mod json;
+mod phases;
+mod run;
+mod text;
+mod verdict;

@@ -1,0 +1,137 @@
+//! When a run is to be trusted.
+
+use takt_record::{EndedBy, Health, PhaseState, Reason, ResultDoc, Verdict, VerdictStatus};
+use takt_time::Span;
+
+use crate::run::{Run, at, closed, failed, near, ok, open};
+
+fn reason<'a>(verdict: &'a Verdict, name: &str) -> Option<&'a Reason> {
+    verdict.reasons.iter().find(|reason| reason.name == name)
+}
+
+/// 1,000 requests at 100 a second, each sent `late_us` after its time.
+fn open_loop(late_us: f64) -> Run {
+    let mut run = Run::new(vec![open("p", 100.0)]);
+    run.start(0, 0.0, 0);
+    for i in 0..1_000u64 {
+        let t = i as f64 * 10.0;
+        let sent = t + late_us / 1e3;
+        run.add(&ok(i, sent, sent + 5.0).scheduled(t));
+    }
+    run
+}
+
+fn finish(mut run: Run) -> ResultDoc {
+    run.end(0, 11_000.0, EndedBy::Requests, PhaseState::Complete).result()
+}
+
+#[test]
+fn a_punctual_run_is_valid() {
+    let verdict = finish(open_loop(20.0)).verdict;
+    assert_eq!(verdict, Verdict { status: VerdictStatus::Valid, reasons: vec![] });
+}
+
+#[test]
+fn lateness_is_judged_against_a_tenth_of_the_mean_gap() {
+    // The gap is 10 ms, so the limit is 1 ms.
+    for (late_us, status) in [
+        (990.0, None),
+        (1_100.0, Some(VerdictStatus::Suspect)),
+        (11_000.0, Some(VerdictStatus::Invalid)),
+    ] {
+        let verdict = finish(open_loop(late_us)).verdict;
+        let found = reason(&verdict, "lateness_p99_us");
+        assert_eq!(found.map(|r| r.status), status, "{late_us}");
+        if let Some(found) = found {
+            near(found.limit, 1_000.0);
+            near(found.value, late_us);
+        }
+    }
+}
+
+#[test]
+fn sends_that_take_longer_than_the_schedule_are_off_it() {
+    let mut run = Run::new(vec![open("p", 100.0)]);
+    run.start(0, 0.0, 0);
+    for i in 0..1_000u64 {
+        // The schedule takes 9.99 s, the sends 2 % more.
+        let (scheduled, sent) = (i as f64 * 10.0, i as f64 * 10.2);
+        run.add(&ok(i, sent, sent + 1.0).scheduled(scheduled));
+    }
+    let verdict = finish(run).verdict;
+    let off = reason(&verdict, "off_schedule").unwrap();
+    near(off.value, 0.02);
+    assert_eq!((off.status, off.limit), (VerdictStatus::Suspect, 0.005));
+}
+
+#[test]
+fn a_schedule_that_was_not_finished_is_a_reason_unless_time_or_a_stop_ended_it() {
+    for (by, expected) in [
+        (EndedBy::MaxDuration, true),
+        (EndedBy::Duration, false),
+        (EndedBy::Stop, false),
+        (EndedBy::Requests, true),
+    ] {
+        let mut run = open_loop(20.0);
+        run.plan.phases[0].requests = Some(1_200);
+        let result = run.end(0, 11_000.0, by, PhaseState::Capped).result();
+        let found = reason(&result.verdict, "schedule_unfinished");
+        assert_eq!(found.is_some(), expected, "{by}");
+    }
+}
+
+#[test]
+fn too_few_survivors_are_a_reason() {
+    for (fail_every, status) in
+        [(1_000, None), (50, Some(VerdictStatus::Suspect)), (5, Some(VerdictStatus::Invalid))]
+    {
+        let mut run = Run::new(vec![closed("p", 1)]);
+        run.start(0, 0.0, 0);
+        for i in 0..1_000u64 {
+            let t = i as f64 * 10.0;
+            let request =
+                if i % fail_every == 0 { failed(i, t, t + 5.0) } else { ok(i, t, t + 5.0) };
+            run.add(&request);
+        }
+        let verdict = finish(run).verdict;
+        assert_eq!(reason(&verdict, "survivors").map(|r| r.status), status, "{fail_every}");
+    }
+}
+
+#[test]
+fn what_the_instrument_says_of_itself_counts() {
+    let mut run = open_loop(20.0);
+    let start = Health { at: at(0.0), runnable: Some(Span::ZERO), ..Health::default() };
+    // Over 11 s: 2 % runnable and not running, three blocks spilled, one record lost, busy all the time.
+    let end = Health {
+        at: at(11_000.0),
+        runnable: Some(Span::from_millis(220)),
+        busy: Span::from_millis(10_900),
+        spilled: 3,
+        lost: 1,
+        ..Health::default()
+    };
+    let verdict = finish({
+        run.health(start).health(end);
+        run
+    })
+    .verdict;
+    near(reason(&verdict, "runnable").unwrap().value, 0.02);
+    assert_eq!(reason(&verdict, "runnable").unwrap().status, VerdictStatus::Suspect);
+    assert_eq!(reason(&verdict, "ring_spilled").unwrap().status, VerdictStatus::Suspect);
+    assert_eq!(reason(&verdict, "records_lost").unwrap().status, VerdictStatus::Invalid);
+    assert_eq!(reason(&verdict, "client_bound"), None, "an open loop has its own measure");
+    assert_eq!(verdict.status, VerdictStatus::Invalid);
+}
+
+#[test]
+fn a_busy_closed_loop_is_client_bound_and_still_valid() {
+    let mut run = Run::new(vec![closed("p", 1)]);
+    run.start(0, 0.0, 0).add(&ok(0, 0.0, 10_000.0));
+    run.health(Health { at: at(0.0), ..Health::default() });
+    run.health(Health { at: at(11_000.0), busy: Span::from_millis(10_450), ..Health::default() });
+    let verdict = finish(run).verdict;
+    let bound = reason(&verdict, "client_bound").unwrap();
+    near(bound.value, 0.95);
+    assert_eq!((bound.status, verdict.status), (VerdictStatus::Valid, VerdictStatus::Valid));
+}
