@@ -19,7 +19,12 @@
 //! * Two events with the same time came in one read: the later one is marked, and no gap is made up.
 //! * Nothing depends on where the bytes were split.
 
+mod events;
+#[cfg(test)]
+mod form_tests;
 mod run;
+#[cfg(test)]
+mod split_tests;
 #[cfg(test)]
 mod tests;
 

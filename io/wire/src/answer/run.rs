@@ -2,14 +2,14 @@
 
 use takt_time::{Nanos, Span};
 
-use super::{AnswerEvent, Ask, Token};
-use crate::chat::{Learned, error_message};
-use crate::delta::{Delta, FinishReason, Kinds, Text, TextSink, Usage};
+use super::events::{Events, SAMPLE, shown};
+use super::{AnswerEvent, Ask};
+use crate::delta::{Delta, Text};
 use crate::framing::{FramingError, Limits};
 use crate::head::{ContentType, Framing, ResponseHead};
 use crate::outcome::{FailKind, Failure, Form, Outcome, Stage};
 use crate::response::ResponseParser;
-use crate::sse::{SseEvent, SseParser};
+use crate::sse::SseParser;
 
 #[derive(Debug)]
 pub(super) struct Run {
@@ -50,33 +50,6 @@ enum Mode {
     Discard,
 }
 
-/// What the events of a stream, or a whole answer, have told.
-#[derive(Debug, Default)]
-struct Events {
-    learned: Learned,
-    count: u64,
-    kinds: Kinds,
-    finish: Option<FinishReason>,
-    usage: Option<Usage>,
-    /// Whether counts came with each event that held text, and the last of them.
-    running: Running,
-    first_event: Option<Nanos>,
-    first_token: Option<Nanos>,
-    first_content: Option<Nanos>,
-    last_token: Option<Nanos>,
-    token_events: u64,
-    coalesced: u64,
-    done: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Running {
-    #[default]
-    Unknown,
-    Counted(u64),
-    Not,
-}
-
 impl Run {
     pub(super) fn new(ask: Ask, limits: Limits) -> Self {
         Self {
@@ -106,15 +79,13 @@ impl Run {
         let mut held = std::mem::take(&mut self.held);
         held.clear();
         held.shrink_to(KEPT);
-        let mut learned = std::mem::take(&mut self.events.learned);
-        learned.reset();
         if self.form == Form::Stream {
             self.sse.reset();
         }
         let fresh_sse = std::mem::replace(&mut self.sse, SseParser::new(0));
         *self = Self {
             held,
-            events: Events { learned, ..Events::default() },
+            events: std::mem::take(&mut self.events).restarted(),
             sse: fresh_sse,
             ..Self::new(ask, self.limits)
         };
@@ -316,7 +287,7 @@ impl Run {
             kinds: events.kinds,
             finish: events.finish,
             usage: events.usage,
-            usage_is_continuous: matches!(events.running, Running::Counted(_)),
+            usage_is_continuous: events.counts_run(),
             first_event: events.first_event,
             first_token: events.first_token,
             first_content: events.first_content,
@@ -417,99 +388,6 @@ impl Run {
     }
 }
 
-impl Events {
-    /// One event of a stream; nothing is told of one that makes the answer a failure.
-    fn event(
-        &mut self,
-        ask: &Ask,
-        event: SseEvent<'_>,
-        at: Nanos,
-        sink: &mut impl FnMut(AnswerEvent<'_>),
-    ) -> Result<(), (FailKind, String)> {
-        if self.done {
-            return Ok(());
-        }
-        let data = event.data.trim_ascii();
-        if data == b"[DONE]" {
-            self.count += 1;
-            self.done = true;
-            return Ok(());
-        }
-        if event.name == b"error" {
-            return Err((FailKind::ApiError, error_message(data).into()));
-        }
-        if data.is_empty() {
-            return Ok(());
-        }
-        let mut text = |text: Text<'_>| sink(AnswerEvent::Text(text));
-        let keep: Option<TextSink<'_>> = if ask.keep_text { Some(&mut text) } else { None };
-        let delta = ask.api.read_event(&mut self.learned, data, keep).map_err(|error| {
-            (FailKind::BadJson, format!("an event is not JSON ({error}): {}", shown(data)))
-        })?;
-        if let Some(message) = delta.error {
-            return Err((FailKind::ApiError, message.into()));
-        }
-        self.count += 1;
-        if self.first_event.is_none() {
-            self.first_event = Some(at);
-            sink(AnswerEvent::FirstEvent { at });
-        }
-        if let Some(usage) = delta.usage {
-            self.usage = Some(self.usage.unwrap_or_default().updated(usage));
-        }
-        if delta.kinds.any() {
-            self.token(delta.kinds, delta.usage, at, sink);
-        }
-        self.finished(delta.finish, at, sink);
-        Ok(())
-    }
-
-    fn token(
-        &mut self,
-        kinds: Kinds,
-        usage: Option<Usage>,
-        at: Nanos,
-        sink: &mut impl FnMut(AnswerEvent<'_>),
-    ) {
-        let counted = usage.and_then(|usage| usage.completion);
-        let (running, tokens) = match (self.running, counted) {
-            (Running::Unknown, Some(now)) => (Running::Counted(now), Some(now)),
-            (Running::Counted(before), Some(now)) => {
-                (Running::Counted(now), now.checked_sub(before))
-            }
-            _ => (Running::Not, None),
-        };
-        self.running = running;
-        let first = self.first_token.is_none();
-        let coalesced = self.last_token == Some(at);
-        self.kinds = self.kinds | kinds;
-        self.first_token.get_or_insert(at);
-        if kinds.content {
-            self.first_content.get_or_insert(at);
-        }
-        self.last_token = Some(at);
-        self.token_events += 1;
-        self.coalesced += u64::from(coalesced);
-        sink(AnswerEvent::Token(Token { at, kinds, tokens, first, coalesced }));
-    }
-
-    fn finished(
-        &mut self,
-        reason: Option<FinishReason>,
-        at: Nanos,
-        sink: &mut impl FnMut(AnswerEvent<'_>),
-    ) {
-        if let Some(reason) = reason {
-            self.finish = Some(reason);
-            sink(AnswerEvent::Finish { reason, at });
-        }
-    }
-
-    fn is_complete(&self) -> bool {
-        self.done || self.finish.is_some()
-    }
-}
-
 fn status_message(head: &ResponseHead<'_>) -> String {
     let mut message = format!("HTTP {}", head.status);
     if let (300..400, Some(location)) = (head.status, head.location) {
@@ -521,19 +399,5 @@ fn status_message(head: &ResponseHead<'_>) -> String {
     message
 }
 
-/// The start of some bytes, as text on one line.
-fn shown(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SAMPLE)]);
-    let one_line: Vec<&str> = text.split_whitespace().collect();
-    let more = if bytes.len() > SAMPLE { " …" } else { "" };
-    if one_line.is_empty() {
-        "(nothing)".to_owned()
-    } else {
-        format!("{}{more}", one_line.join(" "))
-    }
-}
-
-/// Bytes of a body that an error text shows.
-const SAMPLE: usize = 512;
 /// Bytes of the body buffer that stay with an idle connection.
 const KEPT: usize = 64 << 10;

@@ -1,30 +1,27 @@
 //! Facts about answers, by the rows of the case list where they have one.
 
-use proptest::prelude::*;
-
 use super::*;
 use crate::outcome::{FailKind, Form, Stage};
 use crate::reply::{write_chunk, write_event, write_head, write_last_chunk};
-use crate::testing::split;
 use crate::{FinishReason, Framing};
 
 /// What an answer told, in order, as text (the end apart), and its outcome.
 #[derive(Debug, PartialEq)]
-struct Seen {
+pub(super) struct Seen {
     told: Vec<String>,
-    outcome: Option<Outcome>,
-    used: usize,
-    reusable: bool,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) used: usize,
+    pub(super) reusable: bool,
 }
 
 impl Seen {
     #[track_caller]
-    fn outcome(&self) -> &Outcome {
+    pub(super) fn outcome(&self) -> &Outcome {
         self.outcome.as_ref().expect("the answer has ended")
     }
 
     #[track_caller]
-    fn ok(&self) -> &Outcome {
+    pub(super) fn ok(&self) -> &Outcome {
         let outcome = self.outcome();
         assert_eq!(outcome.failure, None);
         outcome
@@ -32,33 +29,33 @@ impl Seen {
 
     /// Kind of the failure; its message must hold `says`.
     #[track_caller]
-    fn fails(&self, says: &str) -> FailKind {
+    pub(super) fn fails(&self, says: &str) -> FailKind {
         let failure = self.outcome().failure.as_ref().expect("a failure");
         assert!(failure.message.contains(says), "{:?} does not say {says:?}", failure.message);
         failure.kind
     }
 
-    fn told(&self, what: &str) -> usize {
+    pub(super) fn told(&self, what: &str) -> usize {
         self.told.iter().filter(|event| event.starts_with(what)).count()
     }
 }
 
-fn ask(stream: bool) -> Ask {
+pub(super) fn ask(stream: bool) -> Ask {
     Ask { api: Api::OpenaiChat, stream, keep_text: false, no_body: false }
 }
 
-fn ms(ms: u64) -> Nanos {
+pub(super) fn ms(ms: u64) -> Nanos {
     Nanos::from_nanos(ms * 1_000_000)
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Close {
+pub(super) enum Close {
     Open,
     Eof,
     Cut,
 }
 
-fn feed_all<'a>(
+pub(super) fn feed_all<'a>(
     answer: &mut Answer,
     reads: impl IntoIterator<Item = (u64, &'a [u8])>,
     close: Close,
@@ -92,11 +89,11 @@ fn timed(ask: Ask, reads: &[(u64, &[u8])]) -> Seen {
 }
 
 /// The whole at one time; byte by byte it must be the same.
-fn check(ask: Ask, wire: &[u8], close: Close) -> Seen {
+pub(super) fn check(ask: Ask, wire: &[u8], close: Close) -> Seen {
     check_within(ask, wire, close, Limits::default())
 }
 
-fn check_within(ask: Ask, wire: &[u8], close: Close, limits: Limits) -> Seen {
+pub(super) fn check_within(ask: Ask, wire: &[u8], close: Close, limits: Limits) -> Seen {
     let seen = feed_all(&mut Answer::new(ask, limits), [(1, wire)], close);
     let bytes = wire.chunks(1).map(|byte| (1, byte));
     assert_eq!(feed_all(&mut Answer::new(ask, limits), bytes, close), seen, "byte by byte");
@@ -104,7 +101,7 @@ fn check_within(ask: Ask, wire: &[u8], close: Close, limits: Limits) -> Seen {
 }
 
 /// A chunked stream of these events, each a chunk; `end` adds the last chunk.
-fn stream(events: &[&str], end: bool) -> Vec<u8> {
+pub(super) fn stream(events: &[&str], end: bool) -> Vec<u8> {
     let mut wire = Vec::new();
     write_head(&mut wire, 200, "text/event-stream", Framing::Chunked, true, &[]);
     for event in events {
@@ -118,7 +115,7 @@ fn stream(events: &[&str], end: bool) -> Vec<u8> {
     wire
 }
 
-fn plain(status: u16, content_type: &str, body: &str) -> Vec<u8> {
+pub(super) fn plain(status: u16, content_type: &str, body: &str) -> Vec<u8> {
     let mut wire = Vec::new();
     let length = Framing::Length(body.len() as u64);
     write_head(&mut wire, status, content_type, length, true, &[]);
@@ -126,15 +123,18 @@ fn plain(status: u16, content_type: &str, body: &str) -> Vec<u8> {
     wire
 }
 
-fn chunk_of(delta: &str) -> String {
+pub(super) fn chunk_of(delta: &str) -> String {
     format!(r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#)
 }
 
-const ROLE: &str = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#;
-const A: &str = r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}"#;
-const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
-const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":9}}"#;
-const DONE: &str = "[DONE]";
+pub(super) const ROLE: &str =
+    r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#;
+pub(super) const A: &str =
+    r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}"#;
+pub(super) const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+pub(super) const USAGE: &str =
+    r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":9}}"#;
+pub(super) const DONE: &str = "[DONE]";
 
 #[test]
 fn whole_stream_is_told_in_order() {
@@ -432,212 +432,4 @@ fn t6_two_events_in_one_read_are_marked() {
         .map(|t| t.contains("coalesced: true"))
         .collect();
     assert_eq!(marked, [false, true, false]);
-}
-
-#[test]
-fn whole_answer_in_one_read() {
-    let body = r#"{"choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"length"}],"usage":{"completion_tokens":1}}"#;
-    let keep = Ask { keep_text: true, ..ask(false) };
-    let seen = check(keep, &plain(200, "application/json", body), Close::Open);
-    assert_eq!(seen.told("Text(Content(\"hi\"))"), 1);
-    let outcome = seen.ok();
-    assert_eq!((outcome.form, outcome.finish), (Form::Whole, Some(FinishReason::Length)));
-    assert_eq!((outcome.first_token, outcome.token_events), (None, 0));
-    assert_eq!(outcome.usage.and_then(|u| u.completion), Some(1));
-    assert!(seen.reusable && outcome.kinds.content);
-}
-
-#[test]
-fn whole_answer_that_is_no_answer() {
-    for (body, says, kind) in [
-        ("", "not JSON", FailKind::BadJson),
-        ("{\"choices\":", "not JSON", FailKind::BadJson),
-        ("{\"choices\":[]}", "no choices", FailKind::ApiError),
-        ("{\"error\":{\"message\":\"busy\"}}", "busy", FailKind::ApiError),
-    ] {
-        let seen = check(ask(false), &plain(200, "application/json", body), Close::Open);
-        assert_eq!(seen.fails(says), kind, "{body}");
-        assert!(seen.reusable);
-    }
-    let cut = plain(200, "application/json", "{\"choices\":[]}");
-    let seen = check(ask(false), &cut[..cut.len() - 1], Close::Eof);
-    assert_eq!(seen.fails("before the end of the body"), FailKind::Truncated);
-}
-
-#[test]
-fn other_form_than_asked_for() {
-    let json = r#"{"choices":[{"message":{"content":"hi"}}]}"#;
-    let seen = check(ask(true), &plain(200, "application/json", json), Close::Open);
-    assert_eq!(seen.fails("whole JSON came"), FailKind::ContentType);
-    let error = r#"{"error":{"message":"busy"}}"#;
-    let seen = check(ask(true), &plain(200, "application/json", error), Close::Open);
-    assert_eq!(seen.fails("busy"), FailKind::ApiError);
-    let seen = check(ask(false), &stream(&[A, DONE], true), Close::Open);
-    assert!(seen.ok().unasked_form && seen.ok().form == Form::Stream);
-    let seen = check(ask(true), &plain(200, "text/plain", "hello"), Close::Open);
-    assert_eq!(seen.fails("no event stream came: hello"), FailKind::ContentType);
-    let body = format!("data: {A}\n\ndata: [DONE]\n\n");
-    check(ask(true), &plain(200, "text/plain", &body), Close::Open).ok();
-}
-
-#[test]
-fn compressed_body_is_refused() {
-    let mut wire = Vec::new();
-    let gzip = [("Content-Encoding", "gzip")];
-    write_head(&mut wire, 200, "application/json", Framing::Length(3), true, &gzip);
-    wire.extend_from_slice(&[0x1f, 0x8b, 0]);
-    let seen = check(ask(false), &wire, Close::Open);
-    assert_eq!(seen.fails("compressed"), FailKind::ContentType);
-}
-
-#[test]
-fn limits_fail_the_request() {
-    let limits = Limits { head: 200, body: 2000, event: 100 };
-    let long = chunk_of(&format!(r#"{{"content":"{}"}}"#, "x".repeat(100)));
-    let endless = [A; 40];
-    for (wire, says) in [
-        (stream(&[A, &long, DONE], true), "an event of the stream"),
-        (stream(&endless, true), "the body is larger"),
-        (plain(200, "application/json", &"[".repeat(101)), "the answer is larger"),
-        (format!("HTTP/1.1 200 OK\r\nX: {}", "y".repeat(200)).into_bytes(), "the head is larger"),
-    ] {
-        let reads = [(1, wire.as_slice())];
-        let seen = feed_all(&mut Answer::new(ask(true), limits), reads, Close::Open);
-        assert_eq!(seen.fails(says), FailKind::TooLarge);
-    }
-}
-
-#[test]
-fn bad_framing_is_told_from_truncation() {
-    let seen = check(ask(true), b"SMTP ready\r\n", Close::Eof);
-    assert_eq!(seen.fails("not valid HTTP/1"), FailKind::BadFraming);
-    let mut wire = stream(&[A, STOP], false);
-    wire.extend_from_slice(b"zz\r\n");
-    let seen = check(ask(true), &wire, Close::Open);
-    assert_eq!(seen.fails("chunked"), FailKind::BadFraming);
-}
-
-#[test]
-fn bytes_left_over_are_counted_by_the_caller() {
-    let mut wire = stream(&[A, DONE], true);
-    let len = wire.len();
-    wire.extend_from_slice(b"HTTP/1.1 200");
-    let seen = check(ask(true), &wire, Close::Open);
-    assert_eq!(seen.used, len);
-    seen.ok();
-}
-
-#[test]
-fn raw_api_takes_any_success_and_counts_bytes() {
-    let raw = Ask { api: Api::Raw, ..ask(false) };
-    let seen = check(raw, &plain(201, "text/html", "hello"), Close::Open);
-    assert_eq!((seen.ok().form, seen.ok().body_bytes), (Form::Bytes, 5));
-    assert_eq!(seen.ok().first_event, Some(ms(1)));
-    let seen = check(raw, &plain(404, "", "gone"), Close::Open);
-    assert_eq!(seen.fails("HTTP 404: gone"), FailKind::HttpStatus);
-    let head = Ask { no_body: true, ..raw };
-    let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
-    assert!(check(head, wire, Close::Open).reusable);
-}
-
-#[test]
-fn comments_are_no_progress() {
-    let mut answer = Answer::new(ask(true), Limits::default());
-    let body = format!("data: {A}\n\n: ping\n\n");
-    let wire = plain(200, "text/event-stream", &body);
-    let ping = wire.len() - ": ping\n\n".len();
-    let head = ping - format!("data: {A}\n\n").len();
-    let mut progress = |bytes: &[u8]| answer.feed(bytes, ms(1), &mut |_| {}).progress;
-    assert!(progress(&wire[..head]));
-    assert!(progress(&wire[head..ping]));
-    assert!(!progress(&wire[ping..wire.len() - 1]));
-}
-
-#[test]
-fn answers_follow_one_another_in_the_same_memory() {
-    let mut answer = Answer::new(ask(true), Limits::default());
-    let wires = [
-        (ask(true), stream(&[ROLE, A, "half"], true)),
-        (ask(true), stream(&[ROLE, A, STOP, DONE], true)),
-        (ask(false), plain(200, "application/json", r#"{"choices":[{"message":{}}]}"#)),
-        (ask(true), plain(503, "text/plain", "busy")),
-    ];
-    for (ask, wire) in wires.iter().cycle().take(9) {
-        answer.begin(*ask);
-        assert!(answer.is_untouched() && !answer.is_ended());
-        let again = feed_all(&mut answer, [(1, wire.as_slice())], Close::Open);
-        assert_eq!(again, check(*ask, wire, Close::Open));
-    }
-}
-
-/// Bodies of streams: usual events, odd ones, and pieces of the format.
-fn bodies() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![
-        8 => proptest::sample::select(vec![ROLE, A, STOP, USAGE]).prop_map(|e| format!("data: {e}\n\n")),
-        2 => "[a-zü\"\\\\]{0,9}".prop_map(|text| {
-            format!("data:{}\r\n\r\n", chunk_of(&serde_json::json!({"content": text}).to_string()))
-        }),
-        1 => Just("data: [DONE]\n\n".to_owned()),
-        1 => Just("data: {\"error\":\"x\"}\n\n".to_owned()),
-        1 => "(data|event: error|: ping|data: \\{|\n|\r){0,4}",
-    ];
-    proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
-}
-
-fn wires() -> impl Strategy<Value = Vec<u8>> {
-    let sizes = proptest::collection::vec(1usize..90, 1..6);
-    let kinds = vec!["text/event-stream", "application/json", "text/html", "text/plain", ""];
-    let statuses = prop_oneof![6 => Just(200u16), 1 => Just(500), 1 => Just(204)];
-    let whole = Just(r#"{"choices":[{"message":{"content":"hi"}}],"usage":null}"#.to_owned());
-    let body = prop_oneof![6 => bodies(), 1 => whole];
-    let kind = prop_oneof![3 => Just("text/event-stream"), 2 => proptest::sample::select(kinds)];
-    (statuses, kind, body, sizes, 0usize..3, any::<bool>()).prop_map(
-        |(status, kind, body, sizes, framing, end)| {
-            let mut wire = Vec::new();
-            let length = Framing::Length(body.len() as u64);
-            let framing = [length, Framing::Chunked, Framing::UntilClose][framing];
-            write_head(&mut wire, status, kind, framing, true, &[]);
-            if framing != Framing::Chunked {
-                wire.extend_from_slice(body.as_bytes());
-                return wire;
-            }
-            let mut left = body.as_bytes();
-            for size in sizes.iter().cycle() {
-                if left.is_empty() {
-                    break;
-                }
-                let (chunk, after) = left.split_at((*size).min(left.len()));
-                write_chunk(&mut wire, chunk);
-                left = after;
-            }
-            if end {
-                write_last_chunk(&mut wire);
-            }
-            wire
-        },
-    )
-}
-
-proptest! {
-    #[test]
-    fn every_split_tells_the_same(
-        wire in wires(),
-        cuts in proptest::collection::vec(any::<usize>(), 0..12),
-        stream in any::<bool>(),
-        keep_text in any::<bool>(),
-        small in any::<bool>(),
-        close in proptest::sample::select(vec![Close::Open, Close::Eof, Close::Cut]),
-    ) {
-        let event = if small { 60 } else { 1 << 20 };
-        let limits = Limits { event, ..Limits::default() };
-        let ask = Ask { keep_text, ..ask(stream) };
-        let run = |slices: Vec<&[u8]>| {
-            let reads = slices.into_iter().map(|bytes| (1, bytes));
-            feed_all(&mut Answer::new(ask, limits), reads, close)
-        };
-        let whole = run(vec![&wire]);
-        prop_assert!(close == Close::Open || whole.outcome.is_some());
-        prop_assert_eq!(&run(split(&wire, &cuts)), &whole);
-        prop_assert_eq!(&run(wire.chunks(1).collect()), &whole);
-    }
 }
