@@ -50,6 +50,7 @@
 
 mod api;
 mod arrivals;
+mod client;
 mod order;
 pub mod planned;
 mod random;
@@ -58,6 +59,10 @@ mod strategy;
 
 pub use api::{Answered, Cancel, Replies, Request, SampleIssuer, Samples, TransportCounters};
 pub use arrivals::{Arrivals, BadRate, Constant, Poisson};
+pub use client::{
+    Balance, Client, ClientConfig, ClientHandle, ClientMsg, EndpointTarget, PhaseRoute, TimeOut,
+    Warmed, WhenWarm,
+};
 pub use order::{Order, Shuffle};
 pub use random::{Purpose, stream};
 pub use session::{
