@@ -37,6 +37,7 @@ pub(crate) struct PhaseFold {
     pub(crate) ended: Option<Nanos>,
     pub(crate) ended_by: Option<EndedBy>,
     pub(crate) state: Option<PhaseState>,
+    /// Sends of requests that ended, and when the schedule wanted these same sends.
     pub(crate) sent: Extent,
     pub(crate) scheduled: Extent,
     pub(crate) in_flight: u64,
@@ -100,9 +101,6 @@ impl PhaseFold {
         self.dwell(issued.at);
         self.issued += 1;
         self.in_flight += 1;
-        if let Some(scheduled) = issued.scheduled {
-            self.scheduled.take(scheduled);
-        }
         if let Some(tracked) = &mut self.tracked {
             tracked.timeline(issued.at).bin(issued.at).issued += 1;
             let tokens = tracked.output.sum();
@@ -126,6 +124,9 @@ impl PhaseFold {
         }
         if let Some(sent) = done.times.sent {
             self.sent.take(sent);
+            if let Some(scheduled) = done.times.scheduled {
+                self.scheduled.take(scheduled);
+            }
         }
         if self.ended.is_some() {
             self.late += 1;

@@ -63,7 +63,8 @@ impl Timeline {
         self.bin(end);
         while at < end {
             let since = at.saturating_since(self.start).as_nanos();
-            let next = self.start + Span::from_nanos((since / self.width_ns + 1) * self.width_ns);
+            let next = self.start
+                + Span::from_nanos((since / self.width_ns + 1).saturating_mul(self.width_ns));
             let until = next.min(end);
             let area = u128::from(in_flight) * u128::from((until - at).as_nanos());
             self.bin(at).in_flight_ns += area;

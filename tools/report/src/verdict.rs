@@ -105,11 +105,9 @@ fn unfinished_run(state: RunState, results: &[PhaseResult]) -> Option<Reason> {
 /// Did the sends follow the schedule? For open loops.
 fn schedule(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult, limits: &Limits) {
     let Some(drawn) = phase.scheduled.span() else { return };
-    let gaps = phase.issued.saturating_sub(1);
     let mean_gap_us = match result.load.rate {
-        _ if gaps > 0 => drawn.as_micros_f64() / gaps as f64,
         Some(rate) if rate > 0.0 => 1e6 / rate,
-        _ => 0.0,
+        _ => drawn.as_micros_f64() / phase.issued.max(1) as f64,
     };
     let limit = limits.lateness.as_micros_f64().max(limits.lateness_gap_share * mean_gap_us);
     if let Some(lateness) = &result.lateness_us {

@@ -1,9 +1,10 @@
 //! When a run is to be trusted.
 
-use takt_record::{EndedBy, Health, PhaseState, Reason, ResultDoc, Verdict, VerdictStatus};
+use takt_record::{EndedBy, Health, PhaseState, Reason, Record, ResultDoc, Verdict, VerdictStatus};
+use takt_report::Limits;
 use takt_time::Span;
 
-use crate::run::{Run, at, closed, failed, near, ok, open};
+use crate::run::{Run, at, closed, failed, fold, near, ok, open};
 
 fn reason<'a>(verdict: &'a Verdict, name: &str) -> Option<&'a Reason> {
     verdict.reasons.iter().find(|reason| reason.name == name)
@@ -62,6 +63,17 @@ fn sends_that_take_longer_than_the_schedule_are_off_it() {
     let off = reason(&verdict, "off_schedule").unwrap();
     near(off.value, 0.02);
     assert_eq!((off.status, off.limit), (VerdictStatus::Suspect, 0.005));
+}
+
+#[test]
+fn what_is_still_in_flight_does_not_put_the_sends_off_their_schedule() {
+    let run = open_loop(20.0);
+    let mut records = run.sorted();
+    // Killed with the ends of the last hundred requests outstanding.
+    records.retain(|r| !matches!(r, Record::Completed(done) if done.key.ordinal >= 900));
+    let verdict = fold(&run.plan, records).result(&Limits::default()).verdict;
+    let names: Vec<_> = verdict.reasons.iter().map(|reason| reason.name.as_str()).collect();
+    assert_eq!(names, ["incomplete"]);
 }
 
 #[test]
