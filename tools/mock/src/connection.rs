@@ -1,0 +1,117 @@
+//! One client's connection, and the table of all.
+
+use takt_engine::{StreamId, TimerKey};
+use takt_wire::{Limits, RequestParser};
+
+use crate::generation::Generation;
+use crate::ledger::Ledger;
+
+/// What is known of a connection. While nothing is under way its buffers hold nothing.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) stream: StreamId,
+    pub(crate) parser: RequestParser,
+    /// Read and not parsed: what came behind a request that is being answered.
+    pub(crate) input: Vec<u8>,
+    /// Written by us and not taken by the socket.
+    pub(crate) output: Vec<u8>,
+    /// The answer under way.
+    pub(crate) job: Option<Box<Job>>,
+    /// Present when the server has a sink for the truth.
+    pub(crate) ledger: Option<Box<Ledger>>,
+    pub(crate) stage: Stage,
+    /// The socket may hold more, which was left there because `input` is full.
+    pub(crate) unread: bool,
+    /// It has been left to be gone on with soon.
+    pub(crate) soon: bool,
+    /// The client has ended its side. What it asked for is still answered.
+    pub(crate) peer_ended: bool,
+}
+
+/// Where a connection is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Requests are taken.
+    Open,
+    /// No further request is taken; it closes when all is written.
+    Leaving,
+    /// All is written; it closes when a timer says so.
+    Lingering,
+}
+
+/// A generation and its place in the queue.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) generation: Generation,
+    pub(crate) service: Service,
+    pub(crate) timer: Option<TimerKey>,
+}
+
+/// Whether a job has a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// It waits for one.
+    Waiting,
+    /// It has one.
+    Running,
+    /// It has given it back: all of the answer is made, but not yet written.
+    Served,
+}
+
+impl Connection {
+    fn new(stream: StreamId, limits: Limits, with_ledger: bool) -> Self {
+        Self {
+            stream,
+            parser: RequestParser::new(limits),
+            input: Vec::new(),
+            output: Vec::new(),
+            job: None,
+            ledger: with_ledger.then(Box::default),
+            stage: Stage::Open,
+            unread: false,
+            soon: false,
+            peer_ended: false,
+        }
+    }
+
+    /// Whether the next request has to wait, or is not taken at all.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.job.is_some() || !self.output.is_empty() || self.stage != Stage::Open
+    }
+}
+
+/// The connections, by the index of their stream.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    places: Vec<Option<Connection>>,
+    open: usize,
+}
+
+impl Connections {
+    /// How many there are.
+    pub(crate) fn open(&self) -> usize {
+        self.open
+    }
+
+    pub(crate) fn insert(&mut self, stream: StreamId, limits: Limits, with_ledger: bool) {
+        let index = stream.index();
+        if self.places.len() <= index {
+            self.places.resize_with(index + 1, || None);
+        }
+        debug_assert!(self.places[index].is_none(), "{stream:?} comes to a place in use");
+        self.places[index] = Some(Connection::new(stream, limits, with_ledger));
+        self.open += 1;
+    }
+
+    /// The connection of `stream`; `None` when it is gone, also when another has its place.
+    #[inline]
+    pub(crate) fn get(&mut self, stream: StreamId) -> Option<&mut Connection> {
+        self.places.get_mut(stream.index())?.as_mut().filter(|c| c.stream == stream)
+    }
+
+    pub(crate) fn remove(&mut self, stream: StreamId) -> Option<Connection> {
+        self.get(stream)?;
+        self.open -= 1;
+        self.places.get_mut(stream.index())?.take()
+    }
+}

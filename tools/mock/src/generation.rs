@@ -1,0 +1,212 @@
+//! One answer that is generated over time: bytes by the instant.
+//!
+//! ```text
+//! Waiting --begin--> Tokens(at) --last token--> Tail(at) --[DONE]--> Done
+//!                       ^    |
+//!                       `----' one event: tokens_per_event tokens
+//! ```
+//!
+//! All instants follow from the start of service and the plan; how late a call to [`Generation::advance`]
+//! comes changes none of them. What is due by then is written in one go.
+
+use takt_time::{Nanos, Span};
+use takt_wire::{Request, write_last_chunk};
+
+use crate::asked::Asked;
+use crate::config::TimedConfig;
+use crate::instant::EVENT_STREAM;
+use crate::openai::{Api, Finish, Usage, Voice, prompt_tokens};
+use crate::page::Page;
+use crate::plan::Plan;
+
+/// What a generation is to produce, and how far it is.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    api: Api,
+    asked: Asked,
+    pub(crate) keep_alive: bool,
+    /// For the answer's own id.
+    id: Vec<u8>,
+    prompt_tokens: u64,
+    plan: Plan,
+    tokens: u32,
+    finish: Finish,
+    per_event: u32,
+    role_first: bool,
+    tail: Span,
+    created_s: u64,
+    sent: u32,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Tokens { at: Nanos },
+    Tail { at: Nanos },
+    Done,
+}
+
+/// What the objects of all answers of one server have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    /// Escaped.
+    pub(crate) model: Vec<u8>,
+    pub(crate) anchor: takt_time::Anchor,
+}
+
+impl Names {
+    pub(crate) fn created_s(&self, at: Nanos) -> u64 {
+        self.anchor.wall_ns(at) / 1_000_000_000
+    }
+}
+
+impl Generation {
+    /// The generation that `request`, the `ordinal`-th one, gets by `plan`.
+    pub(crate) fn new(
+        config: &TimedConfig,
+        api: Api,
+        request: &Request<'_>,
+        ordinal: u64,
+        plan: Plan,
+    ) -> Self {
+        let asked = Asked::scan(request.body);
+        let cap = asked.tokens_max.unwrap_or(u32::MAX).max(1);
+        let id = match request.id {
+            Some(id) => id[..id.len().min(ID_MAX)].to_vec(),
+            None => ordinal.to_string().into_bytes(),
+        };
+        Self {
+            api,
+            asked,
+            keep_alive: request.keep_alive,
+            id,
+            prompt_tokens: prompt_tokens(request.body),
+            tokens: plan.tokens().min(cap),
+            finish: if plan.tokens() > cap { Finish::Length } else { Finish::Stop },
+            plan,
+            per_event: config.tokens_per_event.get(),
+            role_first: config.role_first && api == Api::Chat,
+            tail: config.tail,
+            created_s: 0,
+            sent: 0,
+            stage: Stage::Waiting,
+        }
+    }
+
+    /// Whether the answer is a stream of events.
+    pub(crate) fn streams(&self) -> bool {
+        self.asked.stream
+    }
+
+    /// When to call [`Generation::advance`] next; `None` before it has begun and when all is written.
+    pub(crate) fn next_at(&self) -> Option<Nanos> {
+        match self.stage {
+            Stage::Waiting | Stage::Done => None,
+            Stage::Tokens { at } | Stage::Tail { at } => Some(at),
+        }
+    }
+
+    /// Whether all of the answer is written.
+    pub(crate) fn is_done(&self) -> bool {
+        self.stage == Stage::Done
+    }
+
+    /// Starts service at `at`. What has no time of its own is written here.
+    pub(crate) fn begin(&mut self, at: Nanos, names: &Names, page: &mut Page<'_>) {
+        let first = at + self.plan.ttft();
+        let mut last = first;
+        self.created_s = names.created_s(at);
+        if self.asked.stream {
+            if self.role_first {
+                page.open_stream(EVENT_STREAM, self.keep_alive);
+                let voice = self.voice(names);
+                page.event(|data| voice.role(data));
+            }
+        } else {
+            for _ in 1..self.tokens {
+                last += self.plan.next_gap();
+            }
+        }
+        self.stage = Stage::Tokens { at: last };
+        if let Some(ledger) = &mut page.ledger {
+            ledger.started(at, self.prompt_tokens);
+            ledger.planned(first, last);
+        }
+    }
+
+    /// Writes what is due at `now`, at most `most` unwritten bytes and one event beyond.
+    pub(crate) fn advance(&mut self, now: Nanos, most: usize, names: &Names, page: &mut Page<'_>) {
+        while page.queued() <= most {
+            match self.stage {
+                Stage::Tokens { at } if at <= now && self.asked.stream => {
+                    self.write_event(at, names, page);
+                }
+                Stage::Tokens { at } if at <= now => self.write_whole(names, page),
+                Stage::Tail { at } if at <= now => self.write_tail(names, page),
+                _ => return,
+            }
+        }
+    }
+
+    fn write_event(&mut self, at: Nanos, names: &Names, page: &mut Page<'_>) {
+        let first = self.sent == 0;
+        if first && !self.role_first {
+            page.open_stream(EVENT_STREAM, self.keep_alive);
+        }
+        let upto = self.sent.saturating_add(self.per_event).min(self.tokens);
+        let (tokens, with_role) = (self.sent..upto, first && !self.role_first);
+        if let Some(ledger) = &mut page.ledger {
+            ledger.planned(at, at);
+        }
+        let voice = self.voice(names);
+        page.token_event(at, upto - self.sent, |data| voice.tokens(data, tokens, with_role));
+        self.sent = upto;
+        self.stage = if upto == self.tokens {
+            Stage::Tail { at: at + self.tail }
+        } else {
+            let coming = self.per_event.min(self.tokens - upto);
+            Stage::Tokens { at: (0..coming).fold(at, |at, _| at + self.plan.next_gap()) }
+        };
+    }
+
+    fn write_tail(&mut self, names: &Names, page: &mut Page<'_>) {
+        let (voice, usage) = (self.voice(names), self.usage());
+        page.event(|data| voice.finish(data, self.finish));
+        if self.asked.include_usage {
+            page.event(|data| voice.usage(data, usage));
+        }
+        page.event(|data| data.extend_from_slice(b"[DONE]"));
+        write_last_chunk(page.out);
+        self.done(0, page);
+    }
+
+    fn write_whole(&mut self, names: &Names, page: &mut Page<'_>) {
+        let (voice, usage) = (self.voice(names), self.usage());
+        page.answer(200, "application/json", self.keep_alive, &[], |data| {
+            voice.whole(data, self.tokens, self.finish, usage);
+        });
+        page.counts.emitted(self.tokens);
+        self.done(self.tokens, page);
+    }
+
+    fn done(&mut self, tokens: u32, page: &mut Page<'_>) {
+        let queued = page.queued();
+        if let Some(ledger) = &mut page.ledger {
+            ledger.ends(queued, tokens);
+        }
+        page.counts.answered(200);
+        self.stage = Stage::Done;
+    }
+
+    fn voice<'a>(&'a self, names: &'a Names) -> Voice<'a> {
+        Voice { api: self.api, id: &self.id, created_s: self.created_s, model: &names.model }
+    }
+
+    fn usage(&self) -> Usage {
+        Usage { prompt: self.prompt_tokens, completion: u64::from(self.tokens) }
+    }
+}
+
+/// Bytes of a request's id that the answer's id repeats.
+const ID_MAX: usize = 64;

@@ -1,0 +1,236 @@
+//! The answers of the OpenAI routes, chunk by chunk: what a good server sends.
+//!
+//! Text is a chain of common English words, each with a space in front; one word counts as one token.
+
+use std::ops::Range;
+
+use crate::json;
+
+/// Which of the two generating routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// `/v1/chat/completions`
+    Chat,
+    /// `/v1/completions`
+    Completions,
+}
+
+/// What all objects of one answer say of themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Voice<'a> {
+    pub(crate) api: Api,
+    /// Without its prefix.
+    pub(crate) id: &'a [u8],
+    /// Unix seconds.
+    pub(crate) created_s: u64,
+    /// The model's name, escaped.
+    pub(crate) model: &'a [u8],
+}
+
+/// Token counts as the server states them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) prompt: u64,
+    pub(crate) completion: u64,
+}
+
+/// Why a generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// It had said all.
+    Stop,
+    /// The request's limit was reached.
+    Length,
+}
+
+impl Voice<'_> {
+    /// The chunk that says who speaks; no token in it. Only chat has one.
+    pub(crate) fn role(&self, out: &mut Vec<u8>) {
+        self.open(out, self.chunk_object());
+        out.extend_from_slice(b"\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",");
+        out.extend_from_slice(b"\"content\":\"\"},\"finish_reason\":null}]}");
+    }
+
+    /// A chunk with the words of `tokens`; `with_role` when it is the first and no role chunk went before.
+    pub(crate) fn tokens(&self, out: &mut Vec<u8>, tokens: Range<u32>, with_role: bool) {
+        self.open(out, self.chunk_object());
+        match (self.api, with_role) {
+            (Api::Chat, false) => {
+                out.extend_from_slice(b"\"choices\":[{\"index\":0,\"delta\":{\"content\":\"");
+            }
+            (Api::Chat, true) => {
+                out.extend_from_slice(b"\"choices\":[{\"index\":0,\"delta\":{\"role\":");
+                out.extend_from_slice(b"\"assistant\",\"content\":\"");
+            }
+            (Api::Completions, _) => {
+                out.extend_from_slice(b"\"choices\":[{\"index\":0,\"text\":\"");
+            }
+        }
+        words(out, tokens);
+        out.extend_from_slice(match self.api {
+            Api::Chat => b"\"},\"finish_reason\":null}]}" as &[u8],
+            Api::Completions => b"\",\"finish_reason\":null}]}",
+        });
+    }
+
+    /// The chunk that says why the generation ended; no token in it.
+    pub(crate) fn finish(&self, out: &mut Vec<u8>, finish: Finish) {
+        self.open(out, self.chunk_object());
+        out.extend_from_slice(match self.api {
+            Api::Chat => b"\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" as &[u8],
+            Api::Completions => b"\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"",
+        });
+        out.extend_from_slice(finish.as_bytes());
+        out.extend_from_slice(b"\"}]}");
+    }
+
+    /// The chunk with token counts and no choices.
+    pub(crate) fn usage(&self, out: &mut Vec<u8>, usage: Usage) {
+        self.open(out, self.chunk_object());
+        out.extend_from_slice(b"\"choices\":[],");
+        usage.write(out);
+        out.push(b'}');
+    }
+
+    /// The whole answer, for a request that does not stream.
+    pub(crate) fn whole(&self, out: &mut Vec<u8>, tokens: u32, finish: Finish, usage: Usage) {
+        self.open(out, self.whole_object());
+        out.extend_from_slice(match self.api {
+            Api::Chat => {
+                b"\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\""
+                    as &[u8]
+            }
+            Api::Completions => b"\"choices\":[{\"index\":0,\"text\":\"",
+        });
+        words(out, 0..tokens);
+        out.extend_from_slice(match self.api {
+            Api::Chat => b"\"},\"finish_reason\":\"" as &[u8],
+            Api::Completions => b"\",\"finish_reason\":\"",
+        });
+        out.extend_from_slice(finish.as_bytes());
+        out.extend_from_slice(b"\"}],");
+        usage.write(out);
+        out.push(b'}');
+    }
+
+    fn open(&self, out: &mut Vec<u8>, object: &[u8]) {
+        out.extend_from_slice(match self.api {
+            Api::Chat => b"{\"id\":\"chatcmpl-" as &[u8],
+            Api::Completions => b"{\"id\":\"cmpl-",
+        });
+        json::text(out, self.id);
+        out.extend_from_slice(b"\",\"object\":\"");
+        out.extend_from_slice(object);
+        out.extend_from_slice(b"\",\"created\":");
+        json::number(out, self.created_s);
+        out.extend_from_slice(b",\"model\":\"");
+        out.extend_from_slice(self.model);
+        out.extend_from_slice(b"\",");
+    }
+
+    fn chunk_object(&self) -> &'static [u8] {
+        match self.api {
+            Api::Chat => b"chat.completion.chunk",
+            Api::Completions => b"text_completion",
+        }
+    }
+
+    fn whole_object(&self) -> &'static [u8] {
+        match self.api {
+            Api::Chat => b"chat.completion",
+            Api::Completions => b"text_completion",
+        }
+    }
+}
+
+impl Usage {
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"\"usage\":{\"prompt_tokens\":");
+        json::number(out, self.prompt);
+        out.extend_from_slice(b",\"completion_tokens\":");
+        json::number(out, self.completion);
+        out.extend_from_slice(b",\"total_tokens\":");
+        json::number(out, self.prompt + self.completion);
+        out.push(b'}');
+    }
+}
+
+impl Finish {
+    fn as_bytes(self) -> &'static [u8] {
+        match self {
+            Self::Stop => b"stop",
+            Self::Length => b"length",
+        }
+    }
+}
+
+impl Api {
+    /// The route's path.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/v1/chat/completions",
+            Self::Completions => "/v1/completions",
+        }
+    }
+
+    /// The API that answers at `path`.
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        match path {
+            "/v1/chat/completions" => Some(Self::Chat),
+            "/v1/completions" => Some(Self::Completions),
+            _ => None,
+        }
+    }
+}
+
+/// How many tokens a prompt counts as: one for every four bytes of the body, one at least. An estimate
+/// that depends on nothing but the request, so that anybody can make it again.
+pub(crate) fn prompt_tokens(body: &[u8]) -> u64 {
+    (body.len() as u64 / 4).max(1)
+}
+
+/// The error object that OpenAI's servers send, `message` and `kind` free of what needs escaping.
+pub(crate) fn error(out: &mut Vec<u8>, message: &str, kind: &str, status: u16) {
+    out.extend_from_slice(b"{\"error\":{\"message\":\"");
+    json::text(out, message.as_bytes());
+    out.extend_from_slice(b"\",\"type\":\"");
+    json::text(out, kind.as_bytes());
+    out.extend_from_slice(b"\",\"code\":");
+    json::number(out, u64::from(status));
+    out.extend_from_slice(b"}}");
+}
+
+/// The list of one model, `model` escaped.
+pub(crate) fn models(out: &mut Vec<u8>, model: &[u8], created_s: u64) {
+    out.extend_from_slice(b"{\"object\":\"list\",\"data\":[{\"id\":\"");
+    out.extend_from_slice(model);
+    out.extend_from_slice(b"\",\"object\":\"model\",\"created\":");
+    json::number(out, created_s);
+    out.extend_from_slice(b",\"owned_by\":\"takt\"}]}");
+}
+
+fn words(out: &mut Vec<u8>, tokens: Range<u32>) {
+    for token in tokens {
+        out.extend_from_slice(WORDS[token as usize % WORDS.len()]);
+    }
+}
+
+const WORDS: [&[u8]; 16] = [
+    b" the",
+    b" time",
+    b" to",
+    b" answer",
+    b" a",
+    b" question",
+    b" is",
+    b" known",
+    b" before",
+    b" it",
+    b" has",
+    b" been",
+    b" sent",
+    b" and",
+    b" after",
+    b" that",
+];

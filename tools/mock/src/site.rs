@@ -1,0 +1,181 @@
+//! The routes: what a request gets.
+
+use std::sync::Arc;
+
+use takt_wire::{FramingError, Request};
+
+use crate::config::{Mode, ServerConfig, TimedConfig};
+use crate::counts::Counts;
+use crate::generation::{Generation, Names};
+use crate::instant::Prepared;
+use crate::json;
+use crate::openai::{Api, error, models};
+use crate::page::Page;
+use crate::plan::{Plan, PlanKey};
+
+/// Everything that answers, apart from connections and time.
+#[derive(Debug)]
+pub(crate) struct Site {
+    service: Service,
+    pub(crate) names: Names,
+    pub(crate) counts: Arc<Counts>,
+    /// Generating requests so far.
+    generations: u64,
+}
+
+#[derive(Debug)]
+enum Service {
+    Instant(Box<Prepared>),
+    Timed(Box<TimedConfig>),
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// The answer is on the page.
+    Written,
+    /// The answer is to be generated.
+    Generate(Generation),
+}
+
+impl Site {
+    pub(crate) fn new(config: &ServerConfig) -> Self {
+        let mut model = Vec::new();
+        json::text(&mut model, config.model.as_bytes());
+        let names = Names { model, anchor: config.anchor };
+        let service = match &config.mode {
+            Mode::Instant(instant) => {
+                let created_s = names.created_s(config.anchor.mono);
+                Service::Instant(Box::new(Prepared::new(*instant, &names.model, created_s)))
+            }
+            Mode::Timed(timed) => Service::Timed(Box::new(timed.clone())),
+        };
+        Self { service, names, counts: Arc::default(), generations: 0 }
+    }
+
+    /// Requests that may be in service at once.
+    pub(crate) fn slots(&self) -> usize {
+        match &self.service {
+            Service::Timed(timed) => timed.slots.map_or(usize::MAX, |slots| slots.get() as usize),
+            Service::Instant(_) => usize::MAX,
+        }
+    }
+
+    /// Answers `request`, or says what it takes to.
+    #[inline]
+    pub(crate) fn answer(&mut self, request: &Request<'_>, page: &mut Page<'_>) -> Reply {
+        match &self.service {
+            Service::Instant(prepared) => {
+                if request.method == "GET" && request.path() == "/metrics" {
+                    self.metrics(request, page);
+                    return Reply::Written;
+                }
+                page.begins();
+                let streamed = prepared.answer(request, page.out);
+                page.ends(200, streamed);
+                Reply::Written
+            }
+            Service::Timed(_) => self.answer_timed(request, page),
+        }
+    }
+
+    fn answer_timed(&mut self, request: &Request<'_>, page: &mut Page<'_>) -> Reply {
+        let get = matches!(request.method, "GET" | "HEAD");
+        match request.path() {
+            path if let Some(api) = Api::at(path) => {
+                if request.method == "POST" {
+                    return self.generate(api, request, page);
+                }
+                refuse(405, "this route takes POST", request, page);
+            }
+            "/health" if get => json_answer(request, page, |data| {
+                data.extend_from_slice(b"{\"status\":\"ok\"}");
+            }),
+            "/v1/models" if get => {
+                let created_s = self.names.created_s(self.names.anchor.mono);
+                json_answer(request, page, |data| models(data, &self.names.model, created_s));
+            }
+            "/metrics" if get => self.metrics(request, page),
+            "/health" | "/v1/models" | "/metrics" => {
+                refuse(405, "this route takes GET", request, page);
+            }
+            _ => refuse(404, "there is no such route", request, page),
+        }
+        Reply::Written
+    }
+
+    fn generate(&mut self, api: Api, request: &Request<'_>, page: &mut Page<'_>) -> Reply {
+        let Service::Timed(config) = &self.service else { return Reply::Written };
+        let ordinal = self.generations;
+        self.generations += 1;
+        let plan = Plan::draw(config, request.id.map_or(PlanKey::Ordinal(ordinal), PlanKey::Id));
+        if let Some(status) = plan.error() {
+            refuse(status, "a planned error", request, page);
+            return Reply::Written;
+        }
+        let generation = Generation::new(config, api, request, ordinal, plan);
+        if let Some(ledger) = &mut page.ledger {
+            ledger.status(200, generation.streams());
+        }
+        Reply::Generate(generation)
+    }
+
+    fn metrics(&self, request: &Request<'_>, page: &mut Page<'_>) {
+        let content_type = "text/plain; version=0.0.4; charset=utf-8";
+        let counts = &self.counts;
+        whole(200, content_type, &[], request, page, |data| counts.expose(data));
+    }
+}
+
+/// Answers what cannot be read as a request; the connection is closed behind it.
+pub(crate) fn misread(error_: FramingError, page: &mut Page<'_>) {
+    let status = match error_ {
+        FramingError::HeadTooLarge { .. } => 431,
+        FramingError::BodyTooLarge { .. } => 413,
+        _ => 400,
+    };
+    page.answer(status, JSON, false, &[], |data| {
+        error(data, &error_.to_string(), kind(status), status);
+    });
+    page.counts.answered(status);
+}
+
+fn refuse(status: u16, message: &str, request: &Request<'_>, page: &mut Page<'_>) {
+    let extra: &[(&str, &str)] = match status {
+        405 => &[("Allow", if Api::at(request.path()).is_some() { "POST" } else { "GET, HEAD" })],
+        429 | 503 => &[("Retry-After", "1")],
+        _ => &[],
+    };
+    whole(status, JSON, extra, request, page, |data| error(data, message, kind(status), status));
+}
+
+fn json_answer(request: &Request<'_>, page: &mut Page<'_>, body: impl FnOnce(&mut Vec<u8>)) {
+    whole(200, JSON, &[], request, page, body);
+}
+
+/// A whole answer; to HEAD its head alone.
+fn whole(
+    status: u16,
+    content_type: &str,
+    extra: &[(&str, &str)],
+    request: &Request<'_>,
+    page: &mut Page<'_>,
+    body: impl FnOnce(&mut Vec<u8>),
+) {
+    page.answer(status, content_type, request.keep_alive, extra, body);
+    if request.method == "HEAD" {
+        page.out.truncate(page.out.len() - page.data.len());
+    }
+    page.ends(status, false);
+}
+
+fn kind(status: u16) -> &'static str {
+    match status {
+        404 => "not_found_error",
+        429 => "rate_limit_error",
+        400..500 => "invalid_request_error",
+        _ => "server_error",
+    }
+}
+
+const JSON: &str = "application/json";
