@@ -1,6 +1,7 @@
 //! One client's connection, and the table of all.
 
 use takt_engine::{StreamId, TimerKey};
+use takt_time::Nanos;
 use takt_wire::{Limits, RequestParser};
 
 use crate::generation::Generation;
@@ -13,6 +14,8 @@ pub(crate) struct Connection {
     pub(crate) parser: RequestParser,
     /// Read and not parsed: what came behind a request that is being answered.
     pub(crate) input: Vec<u8>,
+    /// When the last of it was read.
+    pub(crate) input_at: Nanos,
     /// Written by us and not taken by the socket.
     pub(crate) output: Vec<u8>,
     /// The answer under way.
@@ -64,6 +67,7 @@ impl Connection {
             stream,
             parser: RequestParser::new(limits),
             input: Vec::new(),
+            input_at: Nanos::ZERO,
             output: Vec::new(),
             job: None,
             ledger: with_ledger.then(Box::default),
@@ -107,6 +111,11 @@ impl Connections {
     #[inline]
     pub(crate) fn get(&mut self, stream: StreamId) -> Option<&mut Connection> {
         self.places.get_mut(stream.index())?.as_mut().filter(|c| c.stream == stream)
+    }
+
+    /// All of them.
+    pub(crate) fn streams(&self) -> Vec<StreamId> {
+        self.places.iter().flatten().map(|connection| connection.stream).collect()
     }
 
     pub(crate) fn remove(&mut self, stream: StreamId) -> Option<Connection> {

@@ -1,8 +1,7 @@
 //! Facts about the server as its clients see it, on a clock and sockets that are variables.
 
-use std::cell::RefCell;
 use std::num::NonZeroU32;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use takt_engine::{Close, Target};
 use takt_time::{Nanos, Span};
@@ -11,7 +10,7 @@ use takt_wire::Limits;
 use crate::config::{ErrorShare, InstantConfig, Mode, ServerConfig, TimedConfig};
 use crate::distribution::CountDistribution;
 use crate::plan::{Plan, PlanKey};
-use crate::server::Server;
+use crate::server::{Server, ServerMsg};
 use crate::testing::{Read, Rig};
 use crate::truth::{Event, Truth, TruthSink};
 
@@ -387,19 +386,34 @@ fn a_client_that_waits_is_told_to_continue() {
 
 #[test]
 fn a_server_that_cannot_listen_says_so_and_stops() {
-    let told = Rc::new(RefCell::new(None));
+    let told = Arc::new(Mutex::new(None));
     for deaf in [false, true] {
         let heard = told.clone();
         let server = Server::new(instant()).unwrap();
-        let server = server.on_listening(move |at| *heard.borrow_mut() = Some(at.is_ok()));
+        let server = server.on_listening(move |at| *heard.lock().unwrap() = Some(at.is_ok()));
         let rig = if deaf { Rig::deaf(server) } else { Rig::new(server) };
-        assert_eq!((rig.is_stopped(), *told.borrow()), (deaf, Some(!deaf)));
+        assert_eq!((rig.is_stopped(), *told.lock().unwrap()), (deaf, Some(!deaf)));
+    }
+}
+
+#[test]
+fn a_large_body_does_not_cost_the_request_behind_it() {
+    let large = post("/x", "", &"y".repeat(100_000));
+    for cut in [1, 50_000, large.len() + 20] {
+        let wire = large.repeat(3);
+        let mut rig = rig(instant());
+        rig.connect();
+        for part in [&wire[..cut], &wire[cut..]] {
+            rig.send(0, part);
+            rig.run_to(MS);
+        }
+        assert_eq!(rig.answers(0).len(), 3, "cut at {cut}");
     }
 }
 
 /// What a sink is told, with the bytes of ids and events kept.
 #[derive(Clone, Default)]
-struct Told(Rc<RefCell<Vec<Line>>>);
+struct Told(Arc<Mutex<Vec<Line>>>);
 
 type Line = (Truth<'static>, Vec<Event>, String);
 
@@ -407,13 +421,13 @@ impl TruthSink for Told {
     fn truth(&mut self, line: &Truth<'_>) {
         let id = String::from_utf8_lossy(line.id.unwrap_or_default()).into_owned();
         let kept = Truth { id: None, method: b"", target: b"", events: &[], ..*line };
-        self.0.borrow_mut().push((kept, line.events.to_vec(), id));
+        self.0.lock().unwrap().push((kept, line.events.to_vec(), id));
     }
 }
 
 fn told_rig(config: ServerConfig) -> (Rig, Told) {
     let told = Told::default();
-    (Rig::new(Server::new(config).unwrap().with_truth(Box::new(told.clone()))), told)
+    (Rig::new(Server::new(config).unwrap().with_truth(told.clone())), told)
 }
 
 #[test]
@@ -432,7 +446,7 @@ fn the_truth_is_the_plan_and_the_writes() {
         rig.send(number, post(CHAT, &format!("X-Request-Id: id-{id}\r\n"), STREAM));
     }
     rig.run_to(10_000 * MS);
-    let told = told.0.borrow();
+    let told = told.0.lock().unwrap();
     assert_eq!(told.len(), 3);
     for (truth, events, id) in told.iter() {
         let mut plan = Plan::draw(&plans, PlanKey::Id(id.as_bytes()));
@@ -460,7 +474,7 @@ fn the_truth_of_a_client_that_went_away_has_what_was_written() {
     rig.run_to(22 * MS);
     rig.reset(0);
     rig.run_to(1_000 * MS);
-    let told = told.0.borrow();
+    let told = told.0.lock().unwrap();
     let (truth, events, id) = &told[0];
     assert_eq!((told.len(), id.as_str()), (1, "a"));
     assert_eq!((truth.complete, truth.ended, truth.tokens), (false, None, 1));
@@ -476,7 +490,7 @@ fn a_stamp_is_that_of_the_write_that_took_the_event() {
     rig.run_to(100 * MS);
     rig.give_room(0, usize::MAX);
     rig.run_to(200 * MS);
-    let told = told.0.borrow();
+    let told = told.0.lock().unwrap();
     let (truth, events, _) = &told[0];
     // Head and role chunk are more than 300 and less than 600 bytes; the second event did not fit.
     assert_eq!(truth.opened, Some(Nanos::ZERO));
@@ -486,12 +500,43 @@ fn a_stamp_is_that_of_the_write_that_took_the_event() {
 }
 
 #[test]
+fn a_request_behind_another_has_the_arrival_of_its_read() {
+    let (mut rig, told) = told_rig(timed(|_| ()));
+    rig.connect();
+    rig.send(0, post(CHAT, "", "{}"));
+    rig.run_to(4 * MS);
+    rig.send(0, post(CHAT, "", "{}"));
+    rig.run_to(1_000 * MS);
+    let told = told.0.lock().unwrap();
+    let ms = |at: Nanos| at.as_nanos() / MS;
+    let times: Vec<_> = told
+        .iter()
+        .map(|(t, ..)| (ms(t.arrived), t.started.map(ms), t.first_planned.map(ms), t.ended.map(ms)))
+        .collect();
+    assert_eq!(times, [(0, Some(0), Some(20), Some(30)), (4, Some(30), Some(50), Some(60))]);
+}
+
+#[test]
+fn a_server_that_is_stopped_tells_what_was_under_way() {
+    let (mut rig, told) = told_rig(timed(|_| ()));
+    rig.connect();
+    rig.send(0, post(CHAT, "", STREAM));
+    rig.run_to(22 * MS);
+    rig.tell(ServerMsg::Stop);
+    rig.run_to(100 * MS);
+    assert!(rig.is_stopped());
+    assert_eq!(rig.with(0, |pipe| pipe.closed.unwrap().1), Close::Reset);
+    let told = told.0.lock().unwrap();
+    assert_eq!((told.len(), told[0].0.complete, told[0].0.tokens), (1, false, 1));
+}
+
+#[test]
 fn instant_answers_have_a_truth_without_a_plan() {
     let (mut rig, told) = told_rig(instant());
     rig.connect();
     rig.send(0, post(CHAT, "X-Request-Id: a\r\n", "{}") + "GET /x HTTP/1.1\r\n\r\n");
     rig.run_to(MS);
-    let told = told.0.borrow();
+    let told = told.0.lock().unwrap();
     assert_eq!(told.len(), 2);
     for (ordinal, (truth, events, id)) in told.iter().enumerate() {
         assert_eq!((truth.ordinal, truth.status, truth.complete), (ordinal as u64, 200, true));

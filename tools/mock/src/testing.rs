@@ -8,12 +8,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use takt_engine::{Close, Host, ReadOutcome, Ready, StreamId, System, Target, Then, Wake, Woken};
+use takt_engine::{
+    Addr, Close, Host, ReadOutcome, Ready, StreamId, System, Target, Then, Wake, Woken,
+};
 use takt_time::Nanos;
 use takt_wire::{ContentType, Limits, Part, ResponseParser};
 
 use crate::counts::Counts;
-use crate::server::Server;
+use crate::server::{Server, ServerMsg};
 
 /// An answer as a client reads it.
 #[derive(Debug, Default)]
@@ -86,6 +88,7 @@ struct TestHost(Rc<RefCell<World>>);
 pub(crate) struct Rig {
     world: Rc<RefCell<World>>,
     system: System<TestHost>,
+    server: Addr<ServerMsg>,
     pub(crate) counts: Arc<Counts>,
 }
 
@@ -103,10 +106,14 @@ impl Rig {
         let world = Rc::new(RefCell::new(World { deaf, ..World::default() }));
         let mut system = System::new(TestHost(world.clone()));
         let (counts, capacity) = (server.counts(), server.mailbox_capacity());
-        system.spawn(server, capacity);
-        let mut rig = Self { world, system, counts };
+        let server = system.spawn(server, capacity);
+        let mut rig = Self { world, system, server, counts };
         rig.run_to(0);
         rig
+    }
+
+    pub(crate) fn tell(&self, msg: ServerMsg) {
+        self.server.send(msg);
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
