@@ -164,6 +164,37 @@ fn last_of_repeated_keys_holds_as_in_serde_json() {
 }
 
 #[test]
+fn repeated_and_escaped_keys_are_read_as_serde_json_reads_them() {
+    let finish = br#"{"choices":[{"delta":{},"finish_reason":"stop","finish_reason":null}]}"#;
+    assert_eq!(check(finish, Shape::ChatEvent).expect("JSON").0.finish, None);
+    let escaped = br#"{"choices":[{"delta":{"c\u006fntent":"a"},"finish_reason":"st\u006fp"}]}"#;
+    let (delta, _) = check(escaped, Shape::ChatEvent).expect("JSON");
+    assert_eq!((delta.kinds.content, delta.finish), (true, Some(FinishReason::Stop)));
+    let twice = br#"{"choices":[{"delta":{"content":"a"}}],"choices":[]}"#;
+    assert!(!check(twice, Shape::ChatEvent).expect("JSON").0.choice);
+}
+
+/// Reads events in turn with one learned shape; each must be as serde_json has it.
+#[track_caller]
+fn in_turn(events: &[(&str, Shape)]) {
+    let mut learned = Learned::default();
+    for (data, shape) in events {
+        let expect = by(|text| reference::read(data.as_bytes(), *shape, text), true);
+        let seen = by(|text| learned.read(data.as_bytes(), *shape, text), true);
+        assert_eq!(seen, expect, "{data}");
+    }
+}
+
+#[test]
+fn learned_shape_is_of_one_text_and_one_place() {
+    let both =
+        |a: &str| delta_event(&json!({"reasoning_content": a, "reasoning": "b"})).to_string();
+    in_turn(&[(&both("a"), Shape::ChatEvent), (&both(""), Shape::ChatEvent)]);
+    let event = delta_event(&json!({"content": "a"})).to_string();
+    in_turn(&[(&event, Shape::ChatEvent), (&event, Shape::Completion), (&event, Shape::ChatEvent)]);
+}
+
+#[test]
 fn only_the_first_choice_gives_text_and_all_count() {
     let data = json!({"choices": [{"index": 1, "delta": {"content": "b"}}]}).to_string();
     let (delta, texts) = check(data.as_bytes(), Shape::ChatEvent).expect("JSON");
@@ -312,6 +343,60 @@ fn events() -> impl Strategy<Value = String> {
     )
 }
 
+/// JSON text with what a tree cannot hold: repeated keys, escapes in keys and names, blanks anywhere.
+fn raw_objects() -> impl Strategy<Value = String> {
+    let leaves = vec![
+        "null",
+        "\"\"",
+        "\"a\"",
+        "7",
+        "-0",
+        "0.5e1",
+        "[]",
+        "{}",
+        "true",
+        "\"stop\"",
+        "\"st\\u006fp\"",
+        "\"\\ud83d\\ude00\"",
+        "\"\\ud83d\"",
+        "\"error\"",
+        "[{\"delta\":{}}]",
+    ];
+    let keys = vec![
+        "choices",
+        "usage",
+        "error",
+        "object",
+        "index",
+        "delta",
+        "content",
+        "c\\u006fntent",
+        "role",
+        "reasoning",
+        "reasoning_content",
+        "tool_calls",
+        "function",
+        "name",
+        "finish_reason",
+        "completion_tokens",
+        "prompt_tokens_details",
+        "cached_tokens",
+    ];
+    let blank = proptest::sample::select(vec!["", "", "", " ", "\n\t"]);
+    let leaf = proptest::sample::select(leaves).prop_map(str::to_owned);
+    leaf.prop_recursive(4, 40, 5, move |inner| {
+        let key = proptest::sample::select(keys.clone());
+        let pair = (key, blank.clone(), inner.clone()).prop_map(|(key, blank, value)| {
+            // What usually stands at this key, so that the scan gets somewhere.
+            match key {
+                "choices" | "tool_calls" => format!("{blank}\"{key}\":[{value}]"),
+                _ => format!("\"{key}\"{blank}:{blank}{value}{blank}"),
+            }
+        });
+        proptest::collection::vec(pair, 0..5).prop_map(|pairs| format!("{{{}}}", pairs.join(",")))
+    })
+}
+
 fn shapes() -> impl Strategy<Value = Shape> {
     proptest::sample::select(vec![Shape::ChatEvent, Shape::ChatWhole, Shape::Completion])
 }
@@ -338,6 +423,24 @@ proptest! {
             }
         }
         check(&bytes, shape).ok();
+    }
+
+    #[test]
+    fn scan_agrees_with_serde_json_on_raw_text(
+        object in raw_objects(),
+        (choice, delta, usage) in (raw_objects(), raw_objects(), raw_objects()),
+        form in 0usize..4,
+        shape in shapes(),
+    ) {
+        let event = match form {
+            0 => object,
+            1 => format!("{{\"choices\":[{choice}],\"usage\":{usage}}}"),
+            2 => format!("{{\"choices\":[{{\"delta\":{delta},\"finish_reason\":null}}]}}"),
+            _ => format!(
+                "{{\"choices\":[{{\"message\":{delta},\"finish_reason\":\"stop\",\"finish_reason\":null}}]}}"
+            ),
+        };
+        check(event.as_bytes(), shape).ok();
     }
 
     #[test]
