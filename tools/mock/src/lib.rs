@@ -61,6 +61,8 @@ mod site;
 #[cfg(test)]
 mod testing;
 mod truth;
+#[cfg(test)]
+mod truth_tests;
 
 pub use config::{ConfigError, ErrorShare, InstantConfig, Mode, ServerConfig, TimedConfig};
 pub use counts::Counts;

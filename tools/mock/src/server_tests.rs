@@ -3,48 +3,14 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
-use takt_engine::{Close, Target};
+use takt_engine::Close;
 use takt_time::{Nanos, Span};
 use takt_wire::Limits;
 
-use crate::config::{ErrorShare, InstantConfig, Mode, ServerConfig, TimedConfig};
+use crate::config::{ErrorShare, ServerConfig};
 use crate::distribution::CountDistribution;
-use crate::plan::{Plan, PlanKey};
-use crate::server::{Server, ServerMsg};
-use crate::testing::{Read, Rig};
-use crate::truth::{Event, Truth, TruthSink};
-
-const MS: u64 = 1_000_000;
-const CHAT: &str = "/v1/chat/completions";
-const STREAM: &str = r#"{"stream":true}"#;
-
-fn config(mode: Mode) -> ServerConfig {
-    ServerConfig::new(Target::tcp(([127, 0, 0, 1], 0).into()), mode)
-}
-
-fn instant() -> ServerConfig {
-    config(Mode::Instant(InstantConfig::default()))
-}
-
-/// First token after 20 ms, then two more every 5 ms, with changes.
-fn timed(change: impl FnOnce(&mut TimedConfig)) -> ServerConfig {
-    let mut timed = TimedConfig {
-        ttft: "20ms".parse().unwrap(),
-        tpot: "5ms".parse().unwrap(),
-        tokens: CountDistribution::fixed(3),
-        ..TimedConfig::default()
-    };
-    change(&mut timed);
-    config(Mode::Timed(timed))
-}
-
-fn rig(config: ServerConfig) -> Rig {
-    Rig::new(Server::new(config).unwrap())
-}
-
-fn post(path: &str, extra: &str, body: &str) -> String {
-    format!("POST {path} HTTP/1.1\r\n{extra}Content-Length: {}\r\n\r\n{body}", body.len())
-}
+use crate::server::Server;
+use crate::testing::{CHAT, MS, Read, Rig, STREAM, instant, post, rig, timed};
 
 /// A server of `config`, one connection to it that sends `wire` at 1 ms, and a second of time.
 fn ask(config: ServerConfig, wire: impl AsRef<[u8]>) -> Rig {
@@ -408,140 +374,5 @@ fn a_large_body_does_not_cost_the_request_behind_it() {
             rig.run_to(MS);
         }
         assert_eq!(rig.answers(0).len(), 3, "cut at {cut}");
-    }
-}
-
-/// What a sink is told, with the bytes of ids and events kept.
-#[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<Line>>>);
-
-type Line = (Truth<'static>, Vec<Event>, String);
-
-impl TruthSink for Told {
-    fn truth(&mut self, line: &Truth<'_>) {
-        let id = String::from_utf8_lossy(line.id.unwrap_or_default()).into_owned();
-        let kept = Truth { id: None, method: b"", target: b"", events: &[], ..*line };
-        self.0.lock().unwrap().push((kept, line.events.to_vec(), id));
-    }
-}
-
-fn told_rig(config: ServerConfig) -> (Rig, Told) {
-    let told = Told::default();
-    (Rig::new(Server::new(config).unwrap().with_truth(told.clone())), told)
-}
-
-#[test]
-fn the_truth_is_the_plan_and_the_writes() {
-    let config = timed(|t| {
-        t.ttft = "exp:20ms".parse().unwrap();
-        t.tpot = "lognormal:5ms,0.5".parse().unwrap();
-        t.tokens = "uniform:5..50".parse().unwrap();
-    });
-    let Mode::Timed(plans) = config.mode.clone() else { panic!() };
-    let (mut rig, told) = told_rig(config);
-    // In an order that is not that of the ids, so that plans go by id.
-    for (number, id) in [7, 3, 5].into_iter().enumerate() {
-        rig.connect();
-        rig.run_to(number as u64 * MS);
-        rig.send(number, post(CHAT, &format!("X-Request-Id: id-{id}\r\n"), STREAM));
-    }
-    rig.run_to(10_000 * MS);
-    let told = told.0.lock().unwrap();
-    assert_eq!(told.len(), 3);
-    for (truth, events, id) in told.iter() {
-        let mut plan = Plan::draw(&plans, PlanKey::Id(id.as_bytes()));
-        assert_eq!(truth.arrived, Nanos::from_nanos(truth.ordinal * MS));
-        assert_eq!((truth.started, truth.opened), (Some(truth.arrived), Some(truth.arrived)));
-        let mut at = truth.arrived + plan.ttft();
-        assert_eq!(truth.first_planned, Some(at));
-        assert_eq!(events.len(), plan.tokens() as usize);
-        for event in events {
-            assert_eq!(*event, Event { planned: at, written: at, tokens: 1 });
-            at += plan.next_gap();
-        }
-        let last = events[events.len() - 1].planned;
-        assert_eq!((truth.last_planned, truth.ended), (Some(last), Some(last)));
-        assert_eq!((truth.tokens, truth.status), (plan.tokens(), 200));
-        assert!(truth.complete && truth.streamed);
-    }
-}
-
-#[test]
-fn the_truth_of_a_client_that_went_away_has_what_was_written() {
-    let (mut rig, told) = told_rig(timed(|_| ()));
-    rig.connect();
-    rig.send(0, post(CHAT, "X-Request-Id: a\r\n", STREAM));
-    rig.run_to(22 * MS);
-    rig.reset(0);
-    rig.run_to(1_000 * MS);
-    let told = told.0.lock().unwrap();
-    let (truth, events, id) = &told[0];
-    assert_eq!((told.len(), id.as_str()), (1, "a"));
-    assert_eq!((truth.complete, truth.ended, truth.tokens), (false, None, 1));
-    assert_eq!(events.len(), 1);
-}
-
-#[test]
-fn a_stamp_is_that_of_the_write_that_took_the_event() {
-    let (mut rig, told) = told_rig(timed(|_| ()));
-    rig.connect();
-    rig.give_room(0, 600);
-    rig.send(0, post(CHAT, "", STREAM));
-    rig.run_to(100 * MS);
-    rig.give_room(0, usize::MAX);
-    rig.run_to(200 * MS);
-    let told = told.0.lock().unwrap();
-    let (truth, events, _) = &told[0];
-    // Head and role chunk are more than 300 and less than 600 bytes; the second event did not fit.
-    assert_eq!(truth.opened, Some(Nanos::ZERO));
-    let written: Vec<u64> = events.iter().map(|e| e.written.as_nanos() / MS).collect();
-    assert_eq!(written, [20, 100, 100]);
-    assert_eq!(truth.last_planned, Some(Nanos::from_nanos(30 * MS)));
-}
-
-#[test]
-fn a_request_behind_another_has_the_arrival_of_its_read() {
-    let (mut rig, told) = told_rig(timed(|_| ()));
-    rig.connect();
-    rig.send(0, post(CHAT, "", "{}"));
-    rig.run_to(4 * MS);
-    rig.send(0, post(CHAT, "", "{}"));
-    rig.run_to(1_000 * MS);
-    let told = told.0.lock().unwrap();
-    let ms = |at: Nanos| at.as_nanos() / MS;
-    let times: Vec<_> = told
-        .iter()
-        .map(|(t, ..)| (ms(t.arrived), t.started.map(ms), t.first_planned.map(ms), t.ended.map(ms)))
-        .collect();
-    assert_eq!(times, [(0, Some(0), Some(20), Some(30)), (4, Some(30), Some(50), Some(60))]);
-}
-
-#[test]
-fn a_server_that_is_stopped_tells_what_was_under_way() {
-    let (mut rig, told) = told_rig(timed(|_| ()));
-    rig.connect();
-    rig.send(0, post(CHAT, "", STREAM));
-    rig.run_to(22 * MS);
-    rig.tell(ServerMsg::Stop);
-    rig.run_to(100 * MS);
-    assert!(rig.is_stopped());
-    assert_eq!(rig.with(0, |pipe| pipe.closed.unwrap().1), Close::Reset);
-    let told = told.0.lock().unwrap();
-    assert_eq!((told.len(), told[0].0.complete, told[0].0.tokens), (1, false, 1));
-}
-
-#[test]
-fn instant_answers_have_a_truth_without_a_plan() {
-    let (mut rig, told) = told_rig(instant());
-    rig.connect();
-    rig.send(0, post(CHAT, "X-Request-Id: a\r\n", "{}") + "GET /x HTTP/1.1\r\n\r\n");
-    rig.run_to(MS);
-    let told = told.0.lock().unwrap();
-    assert_eq!(told.len(), 2);
-    for (ordinal, (truth, events, id)) in told.iter().enumerate() {
-        assert_eq!((truth.ordinal, truth.status, truth.complete), (ordinal as u64, 200, true));
-        assert_eq!(id, ["a", ""][ordinal]);
-        assert_eq!((truth.first_planned, events.len()), (None, 0));
-        assert_eq!(truth.ended, Some(truth.arrived));
     }
 }

@@ -14,8 +14,43 @@ use takt_engine::{
 use takt_time::Nanos;
 use takt_wire::{ContentType, Limits, Part, ResponseParser};
 
+use crate::config::{InstantConfig, Mode, ServerConfig, TimedConfig};
 use crate::counts::Counts;
+use crate::distribution::CountDistribution;
 use crate::server::{Server, ServerMsg};
+
+/// Nanoseconds in a millisecond.
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const CHAT: &str = "/v1/chat/completions";
+pub(crate) const STREAM: &str = r#"{"stream":true}"#;
+
+fn config(mode: Mode) -> ServerConfig {
+    ServerConfig::new(Target::tcp(([127, 0, 0, 1], 0).into()), mode)
+}
+
+pub(crate) fn instant() -> ServerConfig {
+    config(Mode::Instant(InstantConfig::default()))
+}
+
+/// First token after 20 ms, then two more every 5 ms, with changes.
+pub(crate) fn timed(change: impl FnOnce(&mut TimedConfig)) -> ServerConfig {
+    let mut timed = TimedConfig {
+        ttft: "20ms".parse().unwrap(),
+        tpot: "5ms".parse().unwrap(),
+        tokens: CountDistribution::fixed(3),
+        ..TimedConfig::default()
+    };
+    change(&mut timed);
+    config(Mode::Timed(timed))
+}
+
+pub(crate) fn rig(config: ServerConfig) -> Rig {
+    Rig::new(Server::new(config).unwrap())
+}
+
+pub(crate) fn post(path: &str, extra: &str, body: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\n{extra}Content-Length: {}\r\n\r\n{body}", body.len())
+}
 
 /// An answer as a client reads it.
 #[derive(Debug, Default)]
