@@ -179,6 +179,17 @@ fn reset_starts_the_next_answer_without_new_memory() {
     }
 }
 
+#[test]
+fn reset_forgets_half_a_head() {
+    let mut parser = ResponseParser::new(Limits::default());
+    parser.feed(b"HTTP/1.1 500 x\r\nX", &mut |_| {}).expect("half a head");
+    parser.reset(false);
+    let mut seen = Seen::default();
+    let wire = b"HTTP/1.1 204 x\r\n\r\n";
+    parser.feed(wire, &mut |part| note(&mut seen, &part)).expect("answer");
+    assert_eq!(seen.heads, [(204, ContentType::Absent)]);
+}
+
 /// An answer of any framing, with 1xx heads, trailers and left-over bytes.
 fn answers() -> impl Strategy<Value = Vec<u8>> {
     let body = proptest::collection::vec(any::<u8>(), 0..80);

@@ -215,9 +215,18 @@ fn whole_answers_and_completions() {
 
 #[test]
 fn f13_what_is_no_json_is_refused() {
-    for data in
-        [&b"hello"[..], b"", b"{", b"{\"a\":1}}", b"{\"a\":01}", b"{\"a\":\"\x01\"}", b"[1]", b"3"]
-    {
+    for data in [
+        &b"hello"[..],
+        b"",
+        b"{",
+        b"{\"a\":1}}",
+        b"{\"a\":01}",
+        b"{\"a\":\"\x01\"}",
+        b"[1]",
+        b"{\"a\":\"\\u00zz\"}",
+        b"{\"a\":\"\\x\"}",
+        b"3",
+    ] {
         assert!(check(data, Shape::ChatEvent).is_err(), "{}", String::from_utf8_lossy(data));
     }
 }
