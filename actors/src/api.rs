@@ -82,6 +82,8 @@ pub struct TransportCounters {
     pub connections: u64,
     /// Requests that waited for a connection because a limit was reached.
     pub limited: u64,
+    /// Connections closed because bytes came that belonged to no answer.
+    pub leftover: u64,
 }
 
 /// The end of one request, as the transport tells it.

@@ -1,0 +1,248 @@
+//! Making connections: for the line, for warmth, for a second attempt; and finding out who is down.
+
+use std::io;
+
+use takt_engine::{Close, StreamId};
+use takt_time::Nanos;
+
+use super::connection::{For, State};
+use super::failure::Fault;
+use super::flight::{FlightKey, Place};
+use super::{Client, ClientMsg, Cx, TimeOut};
+
+impl Client {
+    /// Takes the idle connection that was used last and is still alive.
+    pub(super) fn take_idle(&mut self, endpoint: usize, cx: &mut Cx<'_>) -> Option<StreamId> {
+        while let Some(stream) = self.endpoints[endpoint].idle.pop() {
+            let pools = self.endpoints[endpoint].pools();
+            let Some(connection) = self.connections.get_mut(stream) else { continue };
+            if connection.state != State::Idle {
+                continue;
+            }
+            if connection.served > 0 && !pools {
+                self.discard(stream, Close::Orderly, cx);
+                continue;
+            }
+            if cx.now().saturating_since(connection.rested) <= FRESH {
+                return Some(stream);
+            }
+            self.readable(stream, cx);
+            if self.connections.state(stream) == Some(State::Idle) {
+                return Some(stream);
+            }
+        }
+        None
+    }
+
+    /// Puts a request at the end of its endpoint's line and sees to it that a connection comes.
+    pub(super) fn line_up(&mut self, key: FlightKey, endpoint: usize, cx: &mut Cx<'_>) {
+        let line = &mut self.endpoints[endpoint];
+        line.waiting.push_back(key);
+        let limited = line.open >= self.cap && line.waiting.len() > line.connecting;
+        if limited && let Some(flight) = self.flights.get_mut(key) {
+            flight.limited = true;
+            self.count(|counters| counters.limited += 1);
+        }
+        self.top_up(endpoint, cx);
+    }
+
+    /// Opens as many connections as the line needs and may have.
+    pub(super) fn top_up(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
+        // Each round makes one connection more or the line shorter, or is the last.
+        loop {
+            let line = &mut self.endpoints[endpoint];
+            if line.connecting >= line.waiting.len() || line.open >= self.cap {
+                return;
+            }
+            let connecting = line.connecting > 0;
+            if let Some(down) = &mut line.down {
+                if connecting || down.probe.is_some() {
+                    return;
+                }
+                if cx.now() < down.due {
+                    if !std::mem::replace(&mut down.armed, true) {
+                        cx.call_at(down.due, ClientMsg::Probe(endpoint));
+                    }
+                    return;
+                }
+            }
+            self.open(endpoint, For::Line, cx);
+        }
+    }
+
+    /// An endpoint that was down may be tried again, if anybody waits.
+    pub(super) fn probe(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
+        if let Some(down) = &mut self.endpoints[endpoint].down {
+            down.armed = false;
+        }
+        self.top_up(endpoint, cx);
+    }
+
+    /// Opens warm connections as long as some are wanted.
+    pub(super) fn warm_up(&mut self, cx: &mut Cx<'_>) {
+        while self.warm.wants() {
+            let (cap, many, from) = (self.cap, self.endpoints.len(), self.warm.opened());
+            let mut in_turn = (from..from + many).map(|n| n % many);
+            let Some(endpoint) = in_turn.find(|&n| self.endpoints[n].open < cap) else {
+                self.warm.enough();
+                return;
+            };
+            self.warm.opening();
+            self.open(endpoint, For::Warmth, cx);
+        }
+    }
+
+    /// Opens a connection for a second attempt.
+    pub(super) fn open_again(&mut self, key: FlightKey, endpoint: usize, cx: &mut Cx<'_>) {
+        self.open(endpoint, For::Retry(key), cx);
+    }
+
+    fn open(&mut self, endpoint: usize, made: For, cx: &mut Cx<'_>) {
+        let line = &mut self.endpoints[endpoint];
+        let is_probe = made == For::Line && line.down.is_some();
+        let stream = match cx.connect(&line.target) {
+            Ok(stream) => stream,
+            Err(error) => {
+                return self.no_connection(
+                    endpoint,
+                    made,
+                    is_probe,
+                    &Fault::no_attempt(&error),
+                    cx,
+                );
+            }
+        };
+        line.open += 1;
+        line.connecting += usize::from(!matches!(made, For::Retry(_)));
+        if is_probe && let Some(down) = &mut line.down {
+            down.probe = Some(stream);
+        }
+        if let For::Retry(key) = made
+            && let Some(flight) = self.flights.get_mut(key)
+        {
+            flight.place = Place::Connecting(stream);
+        }
+        self.connections.insert(stream, endpoint, made, cx.now());
+        if let Some(at) = self.connect_deadlines.add(cx.now(), stream) {
+            cx.call_at(at, ClientMsg::TimeOut(TimeOut::Connect));
+        }
+        let connections = &self.connections;
+        let is_made = |stream| matches!(connections.state(stream), Some(State::Making(_)));
+        let making = self.endpoints.iter().map(|line| line.connecting).sum();
+        self.connect_deadlines.sweep(making, is_made);
+    }
+
+    /// A connection stands.
+    pub(super) fn connected(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        let Some(connection) = self.connections.get_mut(stream) else { return };
+        let State::Making(made) = connection.state else { return };
+        let endpoint = connection.endpoint;
+        connection.state = State::Idle;
+        connection.rested = cx.now();
+        self.count(|counters| counters.connections += 1);
+        let line = &mut self.endpoints[endpoint];
+        line.connecting -= usize::from(!matches!(made, For::Retry(_)));
+        line.down = None;
+        match made {
+            For::Retry(key) if self.flights.is_live(key) => self.send(key, stream, cx),
+            For::Line | For::Warmth | For::Retry(_) => self.serve(stream, cx),
+        }
+        self.top_up(endpoint, cx);
+        if made == For::Warmth {
+            self.warm.stands();
+            self.warm_up(cx);
+        }
+    }
+
+    /// Gives an idle connection to the head of the line, or to the pool.
+    pub(super) fn serve(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        let Some(connection) = self.connections.get_mut(stream) else { return };
+        connection.state = State::Idle;
+        let line = &mut self.endpoints[connection.endpoint];
+        match line.waiting.pop_front() {
+            Some(key) => self.send(key, stream, cx),
+            None => line.idle.push(stream),
+        }
+    }
+
+    /// An attempt to connect has failed: `kind` says how.
+    pub(super) fn not_made(&mut self, stream: StreamId, kind: io::ErrorKind, cx: &mut Cx<'_>) {
+        self.give_up_making(stream, &Fault::not_connected(kind), cx);
+    }
+
+    /// Connections that have not come up in time are given up.
+    pub(super) fn connect_timed_out(&mut self, now: Nanos, cx: &mut Cx<'_>) {
+        while let Some(stream) = self.connect_deadlines.pop_due(now) {
+            if matches!(self.connections.state(stream), Some(State::Making(_))) {
+                self.give_up_making(stream, &Fault::connect_timeout(), cx);
+            }
+        }
+        let connections = &self.connections;
+        let is_made = |stream| matches!(connections.state(stream), Some(State::Making(_)));
+        if let Some(at) = self.connect_deadlines.rearm(is_made) {
+            cx.call_at(at, ClientMsg::TimeOut(TimeOut::Connect));
+        }
+    }
+
+    fn give_up_making(&mut self, stream: StreamId, fault: &Fault, cx: &mut Cx<'_>) {
+        let Some(connection) = self.connections.get_mut(stream) else { return };
+        let State::Making(made) = connection.state else { return };
+        let endpoint = connection.endpoint;
+        let is_probe = self.endpoints[endpoint].is_probe(stream);
+        self.discard(stream, Close::Reset, cx);
+        self.no_connection(endpoint, made, is_probe, fault, cx);
+    }
+
+    /// There is no connection where one was to be: somebody fails for it.
+    fn no_connection(
+        &mut self,
+        endpoint: usize,
+        made: For,
+        is_probe: bool,
+        fault: &Fault,
+        cx: &mut Cx<'_>,
+    ) {
+        let line = &mut self.endpoints[endpoint];
+        if is_probe || fault.is_quick() {
+            line.refused(cx.now(), is_probe);
+        }
+        match made {
+            For::Retry(key) => self.fail(key, fault.clone(), cx),
+            For::Warmth => self.warm.failed(&fault.message),
+            For::Line => {}
+        }
+        let line = &mut self.endpoints[endpoint];
+        // A probe speaks for all who wait; any other attempt for the head, unless others still run for it.
+        let failing = match made {
+            For::Retry(_) => 0,
+            _ if is_probe => line.waiting.len(),
+            _ => usize::from(line.waiting.len() > line.connecting),
+        };
+        for _ in 0..failing {
+            if let Some(key) = self.endpoints[endpoint].waiting.pop_front() {
+                self.fail(key, fault.clone(), cx);
+            }
+        }
+        self.top_up(endpoint, cx);
+    }
+
+    /// Closes a connection and forgets it. What it carried is the caller's concern.
+    pub(super) fn discard(&mut self, stream: StreamId, how: Close, cx: &mut Cx<'_>) {
+        let Some(connection) = self.connections.get_mut(stream) else { return };
+        let line = &mut self.endpoints[connection.endpoint];
+        line.open -= 1;
+        if matches!(connection.state, State::Making(For::Line | For::Warmth)) {
+            line.connecting -= 1;
+        }
+        if line.is_probe(stream)
+            && let Some(down) = &mut line.down
+        {
+            down.probe = None;
+        }
+        self.connections.remove(stream);
+        cx.close(stream, how);
+    }
+}
+
+/// A connection that has rested no longer than this is used without a look at it; see the module's rules.
+const FRESH: takt_time::Span = takt_time::Span::from_micros(100);

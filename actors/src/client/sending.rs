@@ -1,0 +1,121 @@
+//! The way out: one write straight from the prepared bytes. Only what a full socket leaves over is copied.
+
+use std::io::{self, IoSlice};
+
+use takt_engine::{Close, StreamId};
+use takt_wire::Ask;
+
+use super::connection::State;
+use super::failure::{Fault, Loss};
+use super::flight::{FlightKey, Place};
+use super::{Client, ClientMsg, Cx, TimeOut};
+
+impl Client {
+    /// Sends a request on a connection that stands and carries none.
+    #[inline]
+    pub(super) fn send(&mut self, key: FlightKey, stream: StreamId, cx: &mut Cx<'_>) {
+        let Some(flight) = self.flights.get_mut(key) else { return };
+        let Some(route) = self.phases.get(usize::from(flight.request.key.phase.0)) else {
+            self.fail(key, Fault::no_route(), cx);
+            return self.serve(stream, cx);
+        };
+        let Some(connection) = self.connections.get_mut(stream) else { return };
+        let request = flight.request;
+        flight.place = Place::On(stream);
+        flight.reused = connection.served > 0;
+        let times = &mut flight.times;
+        times.acquired = Some(cx.now().max(request.issued));
+        if connection.served == 0 && connection.rested > request.issued {
+            // It was waited for: from when it was begun, or from when the request came if that was later.
+            let from = connection.began.max(request.issued);
+            times.connect = Some(connection.rested.saturating_since(from));
+        }
+        connection.state = State::Busy(key);
+
+        let mut samples = route.samples.borrow_mut();
+        let prepared = samples.request(request.sample, connection.endpoint);
+        prepared.patch_id(&request.id.hex());
+        let bytes = prepared.bytes();
+        connection.answer.begin(Ask {
+            api: route.api,
+            stream: route.stream,
+            keep_text: route.keep_text,
+            no_body: bytes.starts_with(b"HEAD "),
+        });
+        let sent = cx.stamp();
+        let first_attempt = times.sent.is_none();
+        times.sent.get_or_insert(sent);
+        let failed = match cx.write(stream, &[IoSlice::new(bytes)]) {
+            Ok(written) if written == bytes.len() => {
+                times.written = Some(cx.stamp());
+                None
+            }
+            Ok(written) => {
+                connection.keep_rest(&bytes[written..]);
+                None
+            }
+            Err(error) => {
+                connection.keep_rest(bytes);
+                Some(error)
+            }
+        };
+        drop(samples);
+        if first_attempt {
+            // Time runs from the first send: a second attempt goes on with the time-out of the first.
+            if let Some(at) = self.first_byte_deadlines.add(sent, key) {
+                cx.call_at(at, ClientMsg::TimeOut(TimeOut::FirstByte));
+            }
+            let flights = &self.flights;
+            self.first_byte_deadlines.sweep(flights.len(), |key| flights.is_live(key));
+        }
+        if let Some(error) = failed {
+            self.write_failed(key, stream, &error, cx);
+        }
+    }
+
+    /// A socket that was full has room again.
+    pub(super) fn writable(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        let Some(connection) = self.connections.get_mut(stream) else { return };
+        let State::Busy(key) = connection.state else { return };
+        if connection.rest().is_empty() {
+            return;
+        }
+        match cx.write(stream, &[IoSlice::new(connection.rest())]) {
+            Ok(written) => {
+                if connection.wrote(written)
+                    && let Some(flight) = self.flights.get_mut(key)
+                {
+                    flight.times.written = Some(cx.stamp());
+                }
+            }
+            Err(error) => self.write_failed(key, stream, &error, cx),
+        }
+    }
+
+    /// The connection takes nothing more. The server may have said why before it closed.
+    fn write_failed(
+        &mut self,
+        key: FlightKey,
+        stream: StreamId,
+        error: &io::Error,
+        cx: &mut Cx<'_>,
+    ) {
+        self.readable(stream, cx);
+        if self.connections.state(stream) == Some(State::Busy(key)) {
+            let at = cx.stamp();
+            self.lost(stream, Loss::Broken(error.kind()), at, cx);
+        }
+    }
+
+    /// Lets a connection go whose answer has ended, or gives it to the next.
+    pub(super) fn release(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        let Some(connection) = self.connections.get_mut(stream) else { return };
+        let endpoint = connection.endpoint;
+        if self.endpoints[endpoint].pools() {
+            self.serve(stream, cx);
+        } else {
+            self.discard(stream, Close::Orderly, cx);
+            self.top_up(endpoint, cx);
+        }
+    }
+}
