@@ -190,7 +190,7 @@ fn observer<'a>(
         AnswerEvent::Head { status, .. } => flight.status = Some(status),
         AnswerEvent::Text(text) => text::record(&text, flight, publisher, at),
         AnswerEvent::End(outcome) => {
-            flight.learn(&outcome);
+            flight.learn(outcome);
             *ended = Some(Ended { at: outcome.last_byte, failure: outcome.failure.clone() });
         }
         AnswerEvent::FirstEvent { .. } | AnswerEvent::Finish { .. } | AnswerEvent::Usage(_) => {}

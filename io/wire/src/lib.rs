@@ -45,7 +45,7 @@
 //! for (bytes, at) in [(&head[..], 1_000), (&stream[..], 2_000)] {
 //!     answer.feed(bytes, Nanos::from_nanos(at), &mut |event| match event {
 //!         AnswerEvent::Token(token) => assert!(token.first && token.kinds.content),
-//!         AnswerEvent::End(end) => outcome = Some(end),
+//!         AnswerEvent::End(end) => outcome = Some(end.clone()),
 //!         _ => {}
 //!     });
 //! }

@@ -86,7 +86,7 @@ pub enum AnswerEvent<'a> {
     /// The server's token counts, as they stand at the end; once, before the end.
     Usage(Usage),
     /// The answer has ended; nothing follows.
-    End(Box<Outcome>),
+    End(&'a Outcome),
 }
 
 /// An event of a stream that holds text.

@@ -279,7 +279,7 @@ impl Run {
         if let Some(usage) = events.usage {
             sink(AnswerEvent::Usage(usage));
         }
-        sink(AnswerEvent::End(Box::new(Outcome {
+        sink(AnswerEvent::End(&Outcome {
             failure: self.failure.take(),
             status: self.status,
             form: self.form,
@@ -298,7 +298,7 @@ impl Run {
             body_bytes: http.body_bytes(),
             done: events.done,
             closed_early: self.closed_early,
-        })));
+        }));
     }
 
     /// Takes an event whose last blank line was left out. A part of one is not an event: when it cannot be read, the

@@ -65,7 +65,7 @@ pub(super) fn feed_all<'a>(
     let mut sink = |event: AnswerEvent<'_>| {
         assert!(seen.outcome.is_none(), "nothing follows the end, yet {event:?}");
         match event {
-            AnswerEvent::End(outcome) => seen.outcome = Some(*outcome),
+            AnswerEvent::End(outcome) => seen.outcome = Some(outcome.clone()),
             other => seen.told.push(format!("{other:?}")),
         }
     };
