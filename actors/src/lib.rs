@@ -7,7 +7,7 @@
 //! - A [`Strategy`] says *when* and *which sample*: [`Timed`] (an open loop over [`Arrivals`]),
 //!   [`Concurrency`] (a closed loop), [`Burst`] (as fast as it goes). Its hold on the phase is a [`Pace`].
 //! - An [`Order`] yields sample indices; [`Samples`] holds the prepared requests.
-//! - A [`SampleIssuer`] carries requests: the HTTP `Client`, or [`planned::Planned`] without a network,
+//! - A [`SampleIssuer`] carries requests: the HTTP [`Client`], or [`planned::Planned`] without a network,
 //!   or one of your own.
 //!
 //! All of it is pure: time, sockets and chance come in through the engine's `Host` and through seeds, so
