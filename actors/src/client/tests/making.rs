@@ -1,0 +1,120 @@
+//! Connections that are being made: failures, a dead server, warmth, several endpoints.
+
+use std::cell::Cell;
+use std::io::ErrorKind as Io;
+use std::rc::Rc;
+
+use takt_record::SharedPublisher;
+use takt_time::Nanos;
+
+use super::*;
+use crate::client::testing::{Dial, config_for_two};
+use crate::client::{Balance, Client, ClientConfig, Warmed};
+
+#[test]
+fn refused_connect_fails_its_request() {
+    let refuse = |_, _| Dial::Fail(us(20), Io::ConnectionRefused);
+    let mut rig = Rig::new(|_| {}).dial(refuse);
+    let done = check(&mut rig, "connect_refused network connect");
+    assert_eq!((done.times.sent, done.times.acquired), (None, None));
+}
+
+#[test]
+fn each_way_not_to_connect_has_its_name() {
+    for (dial, expect) in [
+        (Dial::Fail(us(20), Io::HostUnreachable), "connect_refused network connect"),
+        (Dial::Fail(us(20), Io::NotFound), "connect_refused network connect"),
+        (Dial::Fail(us(20), Io::TimedOut), "connect_timeout network connect"),
+        (Dial::Fail(us(20), Io::AddrNotAvailable), "local_limit client connect"),
+        (Dial::NoAttempt(Io::Other), "local_limit client connect"),
+        (Dial::NoAttempt(Io::InvalidInput), "internal client connect"),
+        (Dial::Silent, "connect_timeout network connect"),
+    ] {
+        let limit = |config: &mut ClientConfig| config.connect_timeout = Some(ms(2));
+        let mut rig = Rig::new(limit).dial(move |_, _| dial.clone());
+        check(&mut rig, expect);
+        assert_eq!(rig.net().open(), 0);
+    }
+}
+
+#[test]
+fn c6_dead_server_slows_a_closed_loop_and_is_found_when_it_returns() {
+    let back = Nanos::from_nanos(1_000_000_000) + ms(1_000);
+    let mut rig = Rig::new(|_| {}).dial(move |_, now| {
+        if now < back { Dial::Fail(us(20), Io::ConnectionRefused) } else { Dial::Up(us(20)) }
+    });
+    for _ in 0..8 {
+        rig.issue();
+    }
+    rig.then_issue(1_000);
+    rig.run(ms(1_000));
+    let failed = rig.answers().len();
+    // The first eight at once; then by probes after 1, 2, 4 … 64, 100, 100 … ms: seven doublings
+    // (127 ms) and at most (1000 - 127) / 100 more, each of which eight wait for.
+    assert!(failed <= 8 + 8 * (7 + 9), "{failed}");
+    assert!(rig.net().dials.len() <= 8 + 7 + 9, "{}", rig.net().dials.len());
+    rig.run(ms(200));
+    assert_eq!(rig.answers().len() as u64, rig.issued());
+    assert!(rig.answers()[failed + 8..].iter().all(|a| a.completed.outcome == Outcome::Ok));
+}
+
+#[test]
+fn warm_connections_stand_before_the_first_request() {
+    let mut rig = Rig::new(|config| config.warm_connections = 100);
+    let warmed = Rc::new(Cell::new(None));
+    let told = warmed.clone();
+    rig.client.when_warm(move |result| told.set(Some(result)));
+    rig.run(ms(1));
+    let expect = Warmed { stand: 100, failed: 0, error: None };
+    assert_eq!(warmed.take(), Some(expect.clone()));
+    let mut dials = rig.net().dials.clone();
+    let first = dials.iter().filter(|at| **at == dials[0]).count();
+    assert_eq!(first, 32, "no more at a time");
+    dials.dedup();
+    assert!(dials.len() >= 100_usize.div_ceil(32));
+    check(&mut rig, "ok");
+    assert_eq!(rig.net().dials.len(), 100);
+    // Who asks later is told at once.
+    let told = warmed.clone();
+    rig.client.when_warm(move |result| told.set(Some(result)));
+    rig.run(us(1));
+    assert_eq!(warmed.take(), Some(expect));
+}
+
+#[test]
+fn warm_up_of_a_dead_server_fails_soon_and_says_why() {
+    let mut rig = Rig::new(|config| config.warm_connections = 100)
+        .dial(|_, _| Dial::Fail(us(20), Io::ConnectionRefused));
+    let warmed = Rc::new(Cell::new(None));
+    let told = warmed.clone();
+    rig.client.when_warm(move |result| told.set(Some(result)));
+    rig.run(ms(1));
+    let result = warmed.take().expect("told");
+    assert_eq!((result.stand, result.failed), (0, 100));
+    assert!(result.error.expect("why").contains("refused"));
+    assert_eq!(rig.net().dials.len(), 32);
+}
+
+#[test]
+fn endpoints_take_turns_or_the_least_busy_one_is_taken() {
+    for (balance, expect) in
+        [(Balance::RoundRobin, [0, 1, 0, 1]), (Balance::LeastInFlight, [0, 1, 1, 1])]
+    {
+        let publisher = takt_record::Publisher::new(
+            Box::new(takt_record::Discard),
+            takt_record::PublisherConfig::default(),
+        );
+        let mut config = config_for_two();
+        config.balance = balance;
+        let mut client = Client::new(config, SharedPublisher::new(publisher));
+        let chosen: Vec<usize> = (0..4)
+            .map(|n| {
+                let chosen = client.choose();
+                // The first endpoint never answers; the second does at once.
+                client.endpoints[0].in_flight += usize::from(n == 0);
+                chosen
+            })
+            .collect();
+        assert_eq!(chosen, expect, "{balance:?}");
+    }
+}
