@@ -8,6 +8,7 @@
 //!
 //! As nothing is looked up or counted, `usage` states one prompt token.
 
+use memchr::memmem::Finder;
 use takt_wire::{Framing, Request, write_event_chunk, write_head, write_last_chunk};
 
 use crate::asked::Asked;
@@ -21,6 +22,7 @@ pub(crate) struct Prepared {
     models: Answer,
     chat: Generating,
     completions: Generating,
+    stream_key: Finder<'static>,
 }
 
 /// The answers of a generating route.
@@ -55,6 +57,7 @@ impl Prepared {
             models: Answer::json(&body),
             chat: generating(Api::Chat),
             completions: generating(Api::Completions),
+            stream_key: Finder::new(b"\"stream\""),
         }
     }
 
@@ -78,11 +81,15 @@ impl Prepared {
             "GET" if request.path() == "/v1/models" => return (&self.models, false),
             _ => return (&self.plain, false),
         }
-        let generating = match Api::at(request.path()) {
+        let generating = match Api::of(request) {
             Some(Api::Chat) => &self.chat,
             Some(Api::Completions) => &self.completions,
             None => return (&self.plain, false),
         };
+        // Most bodies that do not stream do not even have the word.
+        if self.stream_key.find(request.body).is_none() {
+            return (&generating.whole, false);
+        }
         match Asked::scan(request.body) {
             Asked { stream: false, .. } => (&generating.whole, false),
             Asked { include_usage: false, .. } => (&generating.stream, true),

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use takt_wire::Request;
+
 use crate::json;
 
 /// Which of the two generating routes.
@@ -174,8 +176,14 @@ impl Api {
         }
     }
 
-    /// The API that answers at `path`.
-    pub(crate) fn at(path: &str) -> Option<Self> {
+    /// The API that answers `request`, whatever its method.
+    #[inline]
+    pub(crate) fn of(request: &Request<'_>) -> Option<Self> {
+        // Few targets have a query, and to look for one costs more than this.
+        Self::at(request.target).or_else(|| Self::at(request.path()))
+    }
+
+    fn at(path: &str) -> Option<Self> {
         match path {
             "/v1/chat/completions" => Some(Self::Chat),
             "/v1/completions" => Some(Self::Completions),

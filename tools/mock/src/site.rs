@@ -81,13 +81,14 @@ impl Site {
 
     fn answer_timed(&mut self, request: &Request<'_>, page: &mut Page<'_>) -> Reply {
         let get = matches!(request.method, "GET" | "HEAD");
-        match request.path() {
-            path if let Some(api) = Api::at(path) => {
-                if request.method == "POST" {
-                    return self.generate(api, request, page);
-                }
-                refuse(405, "this route takes POST", request, page);
+        if let Some(api) = Api::of(request) {
+            if request.method == "POST" {
+                return self.generate(api, request, page);
             }
+            refuse(405, "this route takes POST", request, page);
+            return Reply::Written;
+        }
+        match request.path() {
             "/health" if get => json_answer(request, page, |data| {
                 data.extend_from_slice(b"{\"status\":\"ok\"}");
             }),
@@ -142,7 +143,7 @@ pub(crate) fn misread(error_: FramingError, page: &mut Page<'_>) {
 
 fn refuse(status: u16, message: &str, request: &Request<'_>, page: &mut Page<'_>) {
     let extra: &[(&str, &str)] = match status {
-        405 => &[("Allow", if Api::at(request.path()).is_some() { "POST" } else { "GET, HEAD" })],
+        405 => &[("Allow", if Api::of(request).is_some() { "POST" } else { "GET, HEAD" })],
         429 | 503 => &[("Retry-After", "1")],
         _ => &[],
     };
