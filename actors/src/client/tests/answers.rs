@@ -191,3 +191,31 @@ fn answer_before_the_request_is_written_stands_and_closes() {
     assert_eq!((done.status, done.times.written), (Some(413), None));
     assert_eq!(rig.net().closed(0), Some(Close::Reset));
 }
+
+#[test]
+fn answer_that_is_there_when_the_write_fails_is_read() {
+    let mut rig = Rig::new(|_| {});
+    rig.net().room = 10;
+    rig.net().break_silently = true;
+    rig.issue();
+    // Ten bytes are written; 10 us later the socket has room, an answer has come, and a reset after it.
+    let wrote = CONNECT_TAKES + WRITE_TAKES;
+    rig.run(wrote);
+    rig.net()
+        .act(0, Act::Send(us(10), b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".into()));
+    rig.net().act(0, Act::Reset(us(10)));
+    rig.run(ms(1));
+    assert_eq!(told(&rig), ["0 http_status server body"]);
+    assert_eq!(rig.answers()[0].completed.status, Some(400));
+}
+
+#[test]
+fn large_answer_is_read_to_its_end_in_shares() {
+    let body = vec![b'x'; 5 << 20];
+    let mut bytes =
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+    bytes.extend(&body);
+    let mut rig = Rig::new(|_| {}).serve(move |_| vec![send(bytes.clone())]);
+    assert_eq!(check(&mut rig, "ok").body_bytes, body.len() as u64);
+    check(&mut rig, "ok reused");
+}

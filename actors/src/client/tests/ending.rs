@@ -132,3 +132,23 @@ fn time_out_of_a_second_attempt_runs_from_the_first_send() {
     let done = check(&mut rig, "first_byte_timeout server wait again");
     assert_eq!(done.times.end, issued + ms(1));
 }
+
+#[test]
+fn who_timed_out_in_line_leaves_no_gap() {
+    let limits = |config: &mut ClientConfig| {
+        config.request_timeout = Some(ms(3));
+        config.max_connections = Some(1);
+    };
+    let mut rig = Rig::new(limits).serve(|asked| match Rig::ordinal(asked) {
+        0 => Vec::new(),
+        _ => vec![send(answer())],
+    });
+    // Both time out at once; the connection that the end of the first has opened comes up for nobody.
+    rig.issue();
+    rig.issue();
+    rig.run(ms(10));
+    assert_eq!(rig.answers().len(), 2);
+    check(&mut rig, "ok");
+    check(&mut rig, "ok reused");
+    assert_eq!(rig.net().dials.len(), 2);
+}

@@ -59,6 +59,24 @@ fn c6_dead_server_slows_a_closed_loop_and_is_found_when_it_returns() {
 }
 
 #[test]
+fn endpoint_that_is_back_is_treated_as_before() {
+    let mut rig = Rig::new(|_| {}).dial(|nth, _| match nth {
+        0 => Dial::Fail(us(20), Io::ConnectionRefused),
+        _ => Dial::Up(us(20)),
+    });
+    check(&mut rig, "connect_refused network connect");
+    check(&mut rig, "ok");
+    for _ in 0..4 {
+        rig.issue();
+    }
+    rig.run(ms(1));
+    let dials = &rig.net().dials;
+    // One of the four takes the connection that is there, three are made at once.
+    assert_eq!(dials.len(), 5);
+    assert!(dials[2..].iter().all(|at| *at == dials[2]));
+}
+
+#[test]
 fn warm_connections_stand_before_the_first_request() {
     let mut rig = Rig::new(|config| config.warm_connections = 100);
     let warmed = Rc::new(Cell::new(None));

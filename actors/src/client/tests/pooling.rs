@@ -169,6 +169,21 @@ fn c4_server_that_closes_after_each_answer_is_pooled_no_more() {
 }
 
 #[test]
+fn connections_from_before_the_habit_was_known_are_not_used() {
+    let mut rig = Rig::new(|_| {}).serve(|asked| match asked.connection {
+        2 => vec![send(answer())],
+        _ => vec![send(answer()), Act::End(us(60))],
+    });
+    for _ in 0..3 {
+        rig.issue();
+    }
+    rig.run(ms(1));
+    assert_eq!(rig.net().open(), 1);
+    check(&mut rig, "ok");
+    assert_eq!((rig.net().open(), rig.net().dials.len()), (0, 4));
+}
+
+#[test]
 fn end_that_comes_with_the_answer_keeps_the_connection_out_of_the_pool() {
     let mut rig = Rig::new(|_| {}).serve(|_| vec![send(answer()), Act::End(us(50))]);
     for _ in 0..5 {
