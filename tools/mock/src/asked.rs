@@ -13,7 +13,8 @@ pub(crate) struct Asked {
     pub(crate) stream: bool,
     /// `"stream_options": {"include_usage": true}`
     pub(crate) include_usage: bool,
-    /// The smaller of `max_tokens` and `max_completion_tokens`.
+    /// The smallest of `max_tokens`, `max_completion_tokens` and SGLang's
+    /// `"sampling_params": {"max_new_tokens": …}`.
     pub(crate) tokens_max: Option<u32>,
 }
 
@@ -21,7 +22,7 @@ impl Asked {
     /// Reads `body`. Time is linear in its length; long strings go by at the speed of a memchr.
     pub(crate) fn scan(body: &[u8]) -> Self {
         let mut asked = Self::default();
-        let (mut at, mut depth, mut in_options) = (0, 0u32, false);
+        let (mut at, mut depth, mut within) = (0, 0u32, &b""[..]);
         while let Some(step) = memchr3(b'"', b'{', b'}', &body[at..]) {
             at += step + 1;
             match body[at - 1] {
@@ -35,12 +36,10 @@ impl Asked {
                     let Some(value) = after_colon(&body[at..]) else { continue };
                     match depth {
                         1 => {
-                            in_options = text == b"stream_options";
-                            asked.note(text, value);
+                            within = text;
+                            asked.note(b"", text, value);
                         }
-                        2 if in_options && text == b"include_usage" => {
-                            asked.include_usage = value.starts_with(b"true");
-                        }
+                        2 => asked.note(within, text, value),
                         _ => {}
                     }
                 }
@@ -49,10 +48,15 @@ impl Asked {
         asked
     }
 
-    fn note(&mut self, key: &[u8], value: &[u8]) {
-        match key {
-            b"stream" => self.stream = value.starts_with(b"true"),
-            b"max_tokens" | b"max_completion_tokens" => {
+    /// Takes in `key`, which stands in the object of the top-level key `within`.
+    fn note(&mut self, within: &[u8], key: &[u8], value: &[u8]) {
+        match (within, key) {
+            (b"", b"stream") => self.stream = value.starts_with(b"true"),
+            (b"stream_options", b"include_usage") => {
+                self.include_usage = value.starts_with(b"true");
+            }
+            (b"", b"max_tokens" | b"max_completion_tokens")
+            | (b"sampling_params", b"max_new_tokens") => {
                 if let Some(tokens) = leading_number(value) {
                     self.tokens_max = Some(self.tokens_max.unwrap_or(u32::MAX).min(tokens));
                 }
@@ -101,6 +105,7 @@ mod tests {
         check("{ \"stream\" :\n true }", true, false, None);
         check(r#"{"stream":false,"max_completion_tokens": 12 }"#, false, false, Some(12));
         check(r#"{"max_tokens":9,"max_completion_tokens":3}"#, false, false, Some(3));
+        check(r#"{"input_ids":[1],"sampling_params":{"max_new_tokens":5}}"#, false, false, Some(5));
         check(r#"{"max_tokens":null}"#, false, false, None);
         check(
             r#"{"stream":true,"stream_options":{"a":{},"include_usage":true},"n":1}"#,
@@ -115,6 +120,7 @@ mod tests {
         check(r#"{"prompt":"\"stream\":true, \\","stream":false}"#, false, false, None);
         check(r#"{"messages":[{"stream":true,"max_tokens":1}]}"#, false, false, None);
         check(r#"{"metadata":{"include_usage":true}}"#, false, false, None);
+        check(r#"{"max_new_tokens":1,"sampling_params":{"max_tokens":1}}"#, false, false, None);
         check(r#"{"stop":["stream"],"prompt":[1,2,3]}"#, false, false, None);
     }
 

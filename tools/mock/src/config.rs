@@ -42,7 +42,8 @@ pub enum Mode {
 /// The `instant` mode. It looks at the path and at `stream`, and at nothing else of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstantConfig {
-    /// Tokens in an answer of the OpenAI routes, each an event of its own when it is streamed.
+    /// Tokens in an answer of a generating route, each an event of its own when it is streamed
+    /// (SGLang's are in one).
     pub tokens: NonZeroU32,
 }
 

@@ -18,6 +18,7 @@ use crate::instant::EVENT_STREAM;
 use crate::openai::{Api, Finish, Usage, Voice, prompt_tokens};
 use crate::page::Page;
 use crate::plan::Plan;
+use crate::sglang::Frame;
 
 /// What a generation is to produce, and how far it is.
 #[derive(Debug)]
@@ -34,6 +35,7 @@ pub(crate) struct Generation {
     per_event: u32,
     role_first: bool,
     tail: Span,
+    began: Nanos,
     created_s: u64,
     sent: u32,
     stage: Stage,
@@ -88,6 +90,7 @@ impl Generation {
             per_event: config.tokens_per_event.get(),
             role_first: config.role_first && api == Api::Chat,
             tail: config.tail,
+            began: Nanos::ZERO,
             created_s: 0,
             sent: 0,
             stage: Stage::Waiting,
@@ -116,6 +119,7 @@ impl Generation {
     pub(crate) fn begin(&mut self, at: Nanos, names: &Names, page: &mut Page<'_>) {
         let first = at + self.plan.ttft();
         let mut last = first;
+        self.began = at;
         self.created_s = names.created_s(at);
         if self.asked.stream {
             if self.role_first {
@@ -142,7 +146,7 @@ impl Generation {
                 Stage::Tokens { at } if at <= now && self.asked.stream => {
                     self.write_event(at, names, page);
                 }
-                Stage::Tokens { at } if at <= now => self.write_whole(names, page),
+                Stage::Tokens { at } if at <= now => self.write_whole(at, names, page),
                 Stage::Tail { at } if at <= now => self.write_tail(names, page),
                 _ => return,
             }
@@ -159,8 +163,10 @@ impl Generation {
         if let Some(ledger) = &mut page.ledger {
             ledger.planned(at, at);
         }
-        let voice = self.voice(names);
-        page.token_event(at, upto - self.sent, |data| voice.tokens(data, tokens, with_role));
+        page.token_event(at, upto - self.sent, |data| match self.api {
+            Api::Sglang => self.frame(at, upto).write(data),
+            Api::Chat | Api::Completions => self.voice(names).tokens(data, tokens, with_role),
+        });
         self.sent = upto;
         self.stage = if upto == self.tokens {
             Stage::Tail { at: at + self.tail }
@@ -171,20 +177,26 @@ impl Generation {
     }
 
     fn write_tail(&mut self, names: &Names, page: &mut Page<'_>) {
-        let (voice, usage) = (self.voice(names), self.usage());
-        page.event(|data| voice.finish(data, self.finish));
-        if self.asked.include_usage {
-            page.event(|data| voice.usage(data, usage));
+        // SGLang has said both in the frame of the last token.
+        if self.api != Api::Sglang {
+            let voice = self.voice(names);
+            page.event(|data| voice.finish(data, self.finish));
+            if self.asked.include_usage {
+                page.event(|data| voice.usage(data, self.usage(self.tokens)));
+            }
         }
         page.event(|data| data.extend_from_slice(b"[DONE]"));
         write_last_chunk(page.out);
         self.done(0, page);
     }
 
-    fn write_whole(&mut self, names: &Names, page: &mut Page<'_>) {
-        let (voice, usage) = (self.voice(names), self.usage());
-        page.answer(200, "application/json", self.keep_alive, &[], |data| {
-            voice.whole(data, self.tokens, self.finish, usage);
+    fn write_whole(&mut self, at: Nanos, names: &Names, page: &mut Page<'_>) {
+        page.answer(200, "application/json", self.keep_alive, &[], |data| match self.api {
+            Api::Sglang => self.frame(at, self.tokens).write(data),
+            Api::Chat | Api::Completions => {
+                let (voice, usage) = (self.voice(names), self.usage(self.tokens));
+                voice.whole(data, self.tokens, self.finish, usage);
+            }
         });
         page.counts.emitted(self.tokens);
         self.done(self.tokens, page);
@@ -200,11 +212,19 @@ impl Generation {
     }
 
     fn voice<'a>(&'a self, names: &'a Names) -> Voice<'a> {
-        Voice { api: self.api, id: &self.id, created_s: self.created_s, model: &names.model }
+        let (chat, created_s) = (self.api == Api::Chat, self.created_s);
+        Voice { chat, id: &self.id, created_s, model: &names.model }
     }
 
-    fn usage(&self) -> Usage {
-        Usage { prompt: self.prompt_tokens, completion: u64::from(self.tokens) }
+    /// What SGLang says at `at`, when there are `tokens`.
+    fn frame(&self, at: Nanos, tokens: u32) -> Frame<'_> {
+        let finish = (tokens == self.tokens).then_some(self.finish);
+        let since = at.saturating_since(self.began);
+        Frame { id: &self.id, usage: self.usage(tokens), finish, since }
+    }
+
+    fn usage(&self, tokens: u32) -> Usage {
+        Usage { prompt: self.prompt_tokens, completion: u64::from(tokens) }
     }
 }
 

@@ -2,18 +2,20 @@
 //!
 //! | request | answer |
 //! | --- | --- |
-//! | `POST /v1/chat/completions`, `/v1/completions` | a valid completion; a stream when `stream` is asked |
+//! | `POST` to a generating route | a valid completion; a stream when `stream` is asked |
 //! | `GET /v1/models`, `/metrics` | as in `timed` |
 //! | anything else | 200 and [`PLAIN_LEN`] bytes in all |
 //!
 //! As nothing is looked up or counted, `usage` states one prompt token.
 
 use memchr::memmem::Finder;
+use takt_time::Span;
 use takt_wire::{Framing, Request, write_event_chunk, write_head, write_last_chunk};
 
 use crate::asked::Asked;
 use crate::config::InstantConfig;
 use crate::openai::{Api, Finish, Usage, Voice, models};
+use crate::sglang::Frame;
 
 /// All answers, ready to be sent.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub(crate) struct Prepared {
     models: Answer,
     chat: Generating,
     completions: Generating,
+    sglang: Generating,
     stream_key: Finder<'static>,
 }
 
@@ -43,6 +46,9 @@ struct Answer {
     last_head: usize,
 }
 
+/// Appends one JSON text.
+type Writer<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 /// Bytes of the plain answer, head included, on a connection that is kept.
 pub(crate) const PLAIN_LEN: usize = 200;
 
@@ -51,12 +57,13 @@ impl Prepared {
     pub(crate) fn new(config: InstantConfig, model: &[u8], created_s: u64) -> Self {
         let mut body = Vec::new();
         models(&mut body, model, created_s);
-        let generating = |api| Generating::new(config, Voice { api, id: b"0", created_s, model });
+        let generating = |api| Generating::new(config, api, created_s, model);
         Self {
             plain: Answer::json(&plain_body()),
             models: Answer::json(&body),
             chat: generating(Api::Chat),
             completions: generating(Api::Completions),
+            sglang: generating(Api::Sglang),
             stream_key: Finder::new(b"\"stream\""),
         }
     }
@@ -84,6 +91,7 @@ impl Prepared {
         let generating = match Api::of(request) {
             Some(Api::Chat) => &self.chat,
             Some(Api::Completions) => &self.completions,
+            Some(Api::Sglang) => &self.sglang,
             None => return (&self.plain, false),
         };
         // Most bodies that do not stream do not even have the word.
@@ -99,16 +107,33 @@ impl Prepared {
 }
 
 impl Generating {
-    fn new(config: InstantConfig, voice: Voice<'_>) -> Self {
-        let tokens = config.tokens.get();
+    fn new(config: InstantConfig, api: Api, created_s: u64, model: &[u8]) -> Self {
+        let (tokens, id) = (config.tokens.get(), b"0");
         let usage = Usage { prompt: 1, completion: u64::from(tokens) };
         let mut whole = Vec::new();
-        voice.whole(&mut whole, tokens, Finish::Stop, usage);
-        Self {
-            whole: Answer::json(&whole),
-            stream: Answer::stream(&voice, tokens, None),
-            stream_with_usage: Answer::stream(&voice, tokens, Some(usage)),
+        if api == Api::Sglang {
+            let finish = Some(Finish::Stop);
+            Frame { id, usage, finish, since: Span::ZERO }.write(&mut whole);
+            // One frame: a frame for each token, each with all before it, would be quadratic.
+            let stream = || Answer::stream(|event| event(&|out| out.extend_from_slice(&whole)));
+            let (stream, stream_with_usage) = (stream(), stream());
+            return Self { whole: Answer::json(&whole), stream, stream_with_usage };
         }
+        let voice = Voice { chat: api == Api::Chat, id, created_s, model };
+        voice.whole(&mut whole, tokens, Finish::Stop, usage);
+        let stream = |with_usage: bool| {
+            Answer::stream(|event| {
+                if voice.chat {
+                    event(&|out| voice.role(out));
+                }
+                (0..tokens).for_each(|n| event(&|out| voice.tokens(out, n..n + 1, false)));
+                event(&|out| voice.finish(out, Finish::Stop));
+                if with_usage {
+                    event(&|out| voice.usage(out, usage));
+                }
+            })
+        };
+        Self { whole: Answer::json(&whole), stream: stream(false), stream_with_usage: stream(true) }
     }
 }
 
@@ -117,23 +142,15 @@ impl Answer {
         Self::new("application/json", Framing::Length(body.len() as u64), body)
     }
 
-    fn stream(voice: &Voice<'_>, tokens: u32, usage: Option<Usage>) -> Self {
+    /// A stream of what `events` hands over one by one, and of its end.
+    fn stream(events: impl FnOnce(&mut dyn FnMut(Writer<'_>))) -> Self {
         let (mut body, mut data) = (Vec::new(), Vec::new());
-        let mut event = |write: &dyn Fn(&mut Vec<u8>)| {
+        let mut event = |write: Writer<'_>| {
             data.clear();
             write(&mut data);
             write_event_chunk(&mut body, &data);
         };
-        if voice.api == Api::Chat {
-            event(&|data| voice.role(data));
-        }
-        for token in 0..tokens {
-            event(&|data| voice.tokens(data, token..token + 1, false));
-        }
-        event(&|data| voice.finish(data, Finish::Stop));
-        if let Some(usage) = usage {
-            event(&|data| voice.usage(data, usage));
-        }
+        events(&mut event);
         event(&|data| data.extend_from_slice(b"[DONE]"));
         write_last_chunk(&mut body);
         Self::new(EVENT_STREAM, Framing::Chunked, &body)
@@ -193,14 +210,13 @@ mod tests {
     fn any_path_gets_two_hundred_bytes() {
         let prepared = Prepared::new(InstantConfig::default(), b"m", 0);
         assert_eq!(prepared.plain.kept.len(), PLAIN_LEN);
-        for (method, path) in [("POST", "/generate"), ("GET", "/"), ("PUT", "/v1/chat/completions")]
-        {
+        for (method, path) in [("POST", "/infer"), ("GET", "/"), ("PUT", "/v1/chat/completions")] {
             assert_eq!(ask(method, path, "{}").body.as_bytes(), plain_body(), "{path}");
         }
     }
 
     #[test]
-    fn openai_routes_get_a_completion_and_a_stream_when_they_ask_for_one() {
+    fn generating_routes_get_a_completion_and_a_stream_when_they_ask_for_one() {
         for (path, object) in [
             ("/v1/chat/completions?x=1", "chat.completion"),
             ("/v1/completions", "text_completion"),
@@ -218,5 +234,9 @@ mod tests {
             assert_eq!(events.len(), chat + 6);
             assert!(events[events.len() - 2].contains("\"choices\":[],\"usage\":{"));
         }
+        let events = ask("POST", "/generate", r#"{"stream":true}"#).events();
+        assert_eq!(events.len(), 2);
+        assert!(events[0].contains(r#""text":" the time to","output_ids":[1000,1001,1002]"#));
+        assert!(events[0].contains(r#""finish_reason":{"type":"stop""#), "{}", events[0]);
     }
 }

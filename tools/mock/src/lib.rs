@@ -17,10 +17,13 @@
 //!                                      └──> Plan ─> Generation ─ call_at
 //! ```
 //!
+//! Routes: `/v1/chat/completions`, `/v1/completions` and SGLang's `/generate`, each streamed or not;
+//! `/v1/models`, `/health`, `/metrics`. In `timed` every other path is a 404, in `instant` a 200.
+//!
 //! What is pure in the narrow sense, bytes and time in and bytes out, is in the parts: the answers
-//! (`openai`, `instant`), a generation over time (`generation`), what is kept for the truth (`ledger`).
-//! [`Server`] joins them to streams and timers. [`Counts`] is the witness: what the server counted, for
-//! any thread to look at.
+//! (`openai`, `sglang`, `instant`), a generation over time (`generation`), what is kept for the truth
+//! (`ledger`). [`Server`] joins them to streams and timers (`incoming`, `outgoing`). [`Counts`] is the
+//! witness: what the server counted, for any thread to look at.
 //!
 //! ```
 //! use takt_engine::Target;
@@ -57,6 +60,7 @@ mod plan;
 mod server;
 #[cfg(test)]
 mod server_tests;
+mod sglang;
 mod site;
 #[cfg(test)]
 mod testing;

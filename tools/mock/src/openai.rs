@@ -8,19 +8,22 @@ use takt_wire::Request;
 
 use crate::json;
 
-/// Which of the two generating routes.
+/// Which of the generating routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// `/v1/chat/completions`
     Chat,
     /// `/v1/completions`
     Completions,
+    /// `/generate`, SGLang's own
+    Sglang,
 }
 
 /// What all objects of one answer say of themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Voice<'a> {
-    pub(crate) api: Api,
+    /// Chat, or text completion.
+    pub(crate) chat: bool,
     /// Without its prefix.
     pub(crate) id: &'a [u8],
     /// Unix seconds.
@@ -56,31 +59,31 @@ impl Voice<'_> {
     /// A chunk with the words of `tokens`; `with_role` when it is the first and no role chunk went before.
     pub(crate) fn tokens(&self, out: &mut Vec<u8>, tokens: Range<u32>, with_role: bool) {
         self.open(out, self.chunk_object());
-        match (self.api, with_role) {
-            (Api::Chat, false) => {
+        match (self.chat, with_role) {
+            (true, false) => {
                 out.extend_from_slice(b"\"choices\":[{\"index\":0,\"delta\":{\"content\":\"");
             }
-            (Api::Chat, true) => {
+            (true, true) => {
                 out.extend_from_slice(b"\"choices\":[{\"index\":0,\"delta\":{\"role\":");
                 out.extend_from_slice(b"\"assistant\",\"content\":\"");
             }
-            (Api::Completions, _) => {
+            (false, _) => {
                 out.extend_from_slice(b"\"choices\":[{\"index\":0,\"text\":\"");
             }
         }
         words(out, tokens);
-        out.extend_from_slice(match self.api {
-            Api::Chat => b"\"},\"finish_reason\":null}]}" as &[u8],
-            Api::Completions => b"\",\"finish_reason\":null}]}",
+        out.extend_from_slice(match self.chat {
+            true => b"\"},\"finish_reason\":null}]}" as &[u8],
+            false => b"\",\"finish_reason\":null}]}",
         });
     }
 
     /// The chunk that says why the generation ended; no token in it.
     pub(crate) fn finish(&self, out: &mut Vec<u8>, finish: Finish) {
         self.open(out, self.chunk_object());
-        out.extend_from_slice(match self.api {
-            Api::Chat => b"\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" as &[u8],
-            Api::Completions => b"\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"",
+        out.extend_from_slice(match self.chat {
+            true => b"\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" as &[u8],
+            false => b"\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"",
         });
         out.extend_from_slice(finish.as_bytes());
         out.extend_from_slice(b"\"}]}");
@@ -97,17 +100,17 @@ impl Voice<'_> {
     /// The whole answer, for a request that does not stream.
     pub(crate) fn whole(&self, out: &mut Vec<u8>, tokens: u32, finish: Finish, usage: Usage) {
         self.open(out, self.whole_object());
-        out.extend_from_slice(match self.api {
-            Api::Chat => {
+        out.extend_from_slice(match self.chat {
+            true => {
                 b"\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\""
                     as &[u8]
             }
-            Api::Completions => b"\"choices\":[{\"index\":0,\"text\":\"",
+            false => b"\"choices\":[{\"index\":0,\"text\":\"",
         });
         words(out, 0..tokens);
-        out.extend_from_slice(match self.api {
-            Api::Chat => b"\"},\"finish_reason\":\"" as &[u8],
-            Api::Completions => b"\",\"finish_reason\":\"",
+        out.extend_from_slice(match self.chat {
+            true => b"\"},\"finish_reason\":\"" as &[u8],
+            false => b"\",\"finish_reason\":\"",
         });
         out.extend_from_slice(finish.as_bytes());
         out.extend_from_slice(b"\"}],");
@@ -116,9 +119,9 @@ impl Voice<'_> {
     }
 
     fn open(&self, out: &mut Vec<u8>, object: &[u8]) {
-        out.extend_from_slice(match self.api {
-            Api::Chat => b"{\"id\":\"chatcmpl-" as &[u8],
-            Api::Completions => b"{\"id\":\"cmpl-",
+        out.extend_from_slice(match self.chat {
+            true => b"{\"id\":\"chatcmpl-" as &[u8],
+            false => b"{\"id\":\"cmpl-",
         });
         json::text(out, self.id);
         out.extend_from_slice(b"\",\"object\":\"");
@@ -131,16 +134,16 @@ impl Voice<'_> {
     }
 
     fn chunk_object(&self) -> &'static [u8] {
-        match self.api {
-            Api::Chat => b"chat.completion.chunk",
-            Api::Completions => b"text_completion",
+        match self.chat {
+            true => b"chat.completion.chunk",
+            false => b"text_completion",
         }
     }
 
     fn whole_object(&self) -> &'static [u8] {
-        match self.api {
-            Api::Chat => b"chat.completion",
-            Api::Completions => b"text_completion",
+        match self.chat {
+            true => b"chat.completion",
+            false => b"text_completion",
         }
     }
 }
@@ -173,6 +176,7 @@ impl Api {
         match self {
             Self::Chat => "/v1/chat/completions",
             Self::Completions => "/v1/completions",
+            Self::Sglang => "/generate",
         }
     }
 
@@ -187,6 +191,7 @@ impl Api {
         match path {
             "/v1/chat/completions" => Some(Self::Chat),
             "/v1/completions" => Some(Self::Completions),
+            "/generate" => Some(Self::Sglang),
             _ => None,
         }
     }
@@ -218,7 +223,8 @@ pub(crate) fn models(out: &mut Vec<u8>, model: &[u8], created_s: u64) {
     out.extend_from_slice(b",\"owned_by\":\"takt\"}]}");
 }
 
-fn words(out: &mut Vec<u8>, tokens: Range<u32>) {
+/// Appends the words of `tokens`.
+pub(crate) fn words(out: &mut Vec<u8>, tokens: Range<u32>) {
     for token in tokens {
         out.extend_from_slice(WORDS[token as usize % WORDS.len()]);
     }

@@ -124,6 +124,21 @@ fn completions_stream_their_text() {
 }
 
 #[test]
+fn sglang_streams_all_its_text_in_each_frame() {
+    let body = r#"{"stream":true,"sampling_params":{"max_new_tokens":2}}"#;
+    let rig = ask(timed(|_| ()), post("/generate", "", body));
+    let at: Vec<u64> = writes(&rig, 0).iter().map(|(at, _)| *at).collect();
+    assert_eq!(at, [20, 25]);
+    let events = only(rig.answers(0)).events();
+    assert_eq!(events.len(), 3);
+    assert!(events[0].contains(r#""text":" the","#) && events[0].contains(r#""e2e_latency":0.02"#));
+    assert!(events[0].contains(r#""finish_reason":null"#));
+    assert!(events[1].contains(r#""text":" the time","#));
+    assert!(events[1].contains(r#""finish_reason":{"type":"length","length":2}"#));
+    assert_eq!(events[2], "[DONE]");
+}
+
+#[test]
 fn slots_are_given_first_come_first_served() {
     let mut rig = rig(timed(|t| t.slots = NonZeroU32::new(1)));
     rig.run_to(MS);

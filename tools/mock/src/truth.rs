@@ -46,11 +46,11 @@ pub struct Truth<'a> {
     pub first_planned: Option<Nanos>,
     /// The planned time of the last token.
     pub last_planned: Option<Nanos>,
-    /// Tokens in the answer, as far as it was written.
+    /// Tokens in the answer, as far as it was written (`timed`).
     pub tokens: u32,
-    /// Tokens of the prompt, as `usage` states them.
+    /// Tokens of the prompt, as `usage` states them (`timed`).
     pub prompt_tokens: u64,
-    /// Written events that carry tokens, in order. Empty for an answer that does not stream.
+    /// Written events that carry tokens, in order (`timed`). Empty for an answer that does not stream.
     pub events: &'a [Event],
 }
 
