@@ -280,13 +280,6 @@ pub fn a_deadline_in_the_past_only_looks<B: Bench>(bench: &mut B) {
     for until in [Nanos::ZERO, rig.host.now()] {
         assert_eq!(rig.park(Some(until)), Woken::Polled);
     }
-    let client = rig.connect();
-    let limit = rig.host.now() + PATIENCE;
-    while rig.take(|r| *r == Ready::Connected(client)).is_none() {
-        assert!(rig.host.now() < limit, "looks alone never see the connection");
-        rig.park(Some(rig.soon()));
-        assert_ne!(rig.park(Some(Nanos::ZERO)), Woken::Deadline);
-    }
 }
 
 /// `Woken::Deadline` means that the deadline is there.
@@ -313,8 +306,8 @@ pub fn a_deadline_may_move_either_way<B: Bench>(bench: &mut B) {
     // Without a deadline, a timer left over from before does not matter.
     waker.wake();
     rig.park(Some(rig.host.now() + Span::from_micros(500)));
-    let client = rig.connect();
-    rig.next("Connected", |r| *r == Ready::Connected(client));
+    bench.wake_soon(waker);
+    rig.park_until_remote(None);
 }
 
 /// Readiness comes long before a distant deadline and is what the park reports.
@@ -671,7 +664,7 @@ fn reach(host: &impl Host, listener: StreamId, at: &Target) -> Target {
 }
 
 /// By the host's clock: how long anything may take before a case gives up.
-const PATIENCE: Span = Span::from_secs(20);
+const PATIENCE: Span = Span::from_secs(10);
 /// Early wake-ups in a row that are still taken for harmless.
 const FALSE_STARTS: usize = 100;
 /// 64 MiB: no socket buffer holds that.

@@ -62,6 +62,36 @@ impl Rig {
 }
 
 #[test]
+fn looks_that_do_not_wait_are_enough_to_see_everything() {
+    for mode in [WaitMode::Park, WaitMode::default(), WaitMode::Spin] {
+        let mut rig = Rig { host: MioHost::new(mode).unwrap(), seen: Vec::new() };
+        let (_, addr) = rig.listen();
+        let client = rig.host.connect(&Target::tcp(addr)).unwrap();
+        let limit = rig.host.now() + Span::from_secs(20);
+        while rig.seen.len() < 2 {
+            assert!(rig.host.now() < limit, "{mode}: saw {:?}", rig.seen);
+            let past = rig.host.now();
+            assert_eq!(rig.host.park(Some(past), &mut rig.seen).unwrap(), Woken::Polled);
+        }
+        assert!(rig.seen.contains(&Ready::Connected(client)), "{mode}: saw {:?}", rig.seen);
+        assert_eq!(rig.host.stats().woken.polled, rig.host.stats().polls);
+    }
+}
+
+#[test]
+fn more_connections_than_are_taken_at_a_time_are_all_accepted() {
+    // Both ends are descriptors of this process.
+    takt_net::limits::raise_open_files().unwrap();
+    let mut rig = Rig::new();
+    let (_, addr) = rig.listen();
+    let peers: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(addr).unwrap()).collect();
+    for _ in &peers {
+        rig.accept();
+    }
+    assert_eq!(rig.host.stats().accepted, 300);
+}
+
+#[test]
 fn a_connection_comes_from_the_source_address_asked_for() {
     let mut rig = Rig::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -174,10 +204,16 @@ fn the_host_counts_what_it_does() {
     let server = rig.accept();
     rig.host.write(client, &[IoSlice::new(b"x")]).unwrap();
     assert_eq!(rig.read(server).0, b"x");
-    let soon = rig.host.now() + Span::from_millis(1);
-    while rig.host.park(Some(soon), &mut rig.seen).unwrap() != Woken::Deadline {}
+    loop {
+        // Anew each time: a deadline that has passed meanwhile is only looked at.
+        let soon = rig.host.now() + Span::from_millis(1);
+        if rig.host.park(Some(soon), &mut rig.seen).unwrap() == Woken::Deadline {
+            break;
+        }
+    }
     let stats = rig.host.stats();
     assert_eq!((stats.connects, stats.accepted, stats.reads, stats.writes), (1, 1, 1, 1));
-    assert_eq!((stats.woken.deadline, stats.wake_ups.count, stats.guard), (1, 1, None));
+    assert_eq!((stats.woken.deadline, stats.guard), (1, None));
+    assert!(stats.wake_ups.count >= 1 && stats.wake_ups.p50 <= stats.wake_ups.max);
     assert!(stats.woken.readiness >= 1 && stats.polls >= 2);
 }
