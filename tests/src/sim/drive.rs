@@ -10,7 +10,7 @@ use std::fmt::Write;
 use takt_engine::System;
 use takt_time::Nanos;
 
-use super::host::{SimHost, Waiting, World};
+use super::host::{SimHost, World};
 
 /// Moves the systems of one world.
 #[derive(Debug)]
@@ -43,10 +43,7 @@ impl Drive {
                 return Ok(());
             }
             let waits = systems.iter_mut().filter(|system| !system.is_stopped());
-            let deadlines = waits.filter_map(|system| match system.host().waiting() {
-                Waiting::Until(at) => Some(at),
-                Waiting::No | Waiting::ForEver => None,
-            });
+            let deadlines = waits.filter_map(|system| system.host().deadline());
             let Some(at) = deadlines.chain(self.world.next_at()).min() else {
                 return Err(self.stuck("deadlock: nothing will ever happen again", systems));
             };

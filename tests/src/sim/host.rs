@@ -31,7 +31,7 @@ pub struct SimHost {
 
 /// What a host waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
+enum Waiting {
     /// For nothing: it has more to do at this instant.
     No,
     /// For readiness, or until then.
@@ -74,6 +74,13 @@ impl World {
         net.around.queue.push(at, Event::Wake(waker));
     }
 
+    /// Has a host die after `span`: its system is not stepped again, what it had open is reset.
+    pub fn die_after(&self, span: Span, host: &SimHost) {
+        let mut net = self.0.borrow_mut();
+        let at = net.now + span;
+        net.around.queue.push(at, Event::Die(host.number));
+    }
+
     /// When something happens in the network next.
     pub(super) fn next_at(&self) -> Option<Nanos> {
         self.0.borrow().around.queue.next_at()
@@ -97,6 +104,9 @@ impl SimHost {
     /// Whether a turn of its system would do anything now.
     pub(super) fn has_work(&self) -> bool {
         let net = self.world.0.borrow();
+        if net.hosts[self.number].dead {
+            return false;
+        }
         let due = match self.waiting {
             Waiting::No => true,
             Waiting::Until(at) => at <= net.now,
@@ -105,9 +115,18 @@ impl SimHost {
         due || !net.around.ready[self.number].is_empty() || self.woken.0.load(Ordering::Relaxed)
     }
 
-    /// What it waits for.
-    pub(super) fn waiting(&self) -> Waiting {
-        self.waiting
+    /// Until when it waits at the most.
+    pub(super) fn deadline(&self) -> Option<Nanos> {
+        match self.waiting {
+            Waiting::Until(at) if !self.is_dead() => Some(at),
+            Waiting::Until(_) | Waiting::No | Waiting::ForEver => None,
+        }
+    }
+
+    /// Whether it has died.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.world.0.borrow().hosts[self.number].dead
     }
 
     /// What there is to report at this instant, if anything.

@@ -208,7 +208,16 @@ impl Net {
                 connection.room(side, around);
             }),
             Event::Wake(waker) => waker.wake(),
+            Event::Die(host) => self.die(host),
         }
+    }
+
+    /// The machine's program is gone; its system resets what it had open.
+    fn die(&mut self, host: usize) {
+        for stream in self.hosts[host].die() {
+            self.close(host, stream, Close::Reset);
+        }
+        self.around.ready[host].clear();
     }
 
     /// Works on a connection that is still there, and forgets it when that ended it.

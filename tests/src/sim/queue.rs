@@ -51,6 +51,8 @@ pub(super) enum Event {
     Room(ConnectionId, Side),
     /// Somebody wakes a host.
     Wake(Arc<dyn Wake>),
+    /// A host is no more.
+    Die(usize),
 }
 
 /// The events to come.

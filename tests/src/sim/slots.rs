@@ -13,6 +13,7 @@ pub(super) struct Slots {
     free: Vec<u32>,
     open: usize,
     most_open: usize,
+    pub(super) dead: bool,
 }
 
 #[derive(Default)]
@@ -59,6 +60,13 @@ impl Slots {
 
     pub(super) fn address(&self, stream: StreamId) -> Option<SocketAddr> {
         self.slot(stream)?.address
+    }
+
+    /// Nothing is done here any more. Gives what is open.
+    pub(super) fn die(&mut self) -> Vec<StreamId> {
+        self.dead = true;
+        let open = self.slots.iter().enumerate().filter(|(_, slot)| slot.what.is_some());
+        open.map(|(index, slot)| StreamId::new(index as u32, slot.generation)).collect()
     }
 
     /// How many are open now, and how many were at most.

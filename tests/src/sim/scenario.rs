@@ -1,0 +1,411 @@
+//! What is simulated: everything a run is made of, drawn from one seed.
+//!
+//! Each seed switches on a subset of what there is (swarm testing: Groce and others, 2012): a run in which
+//! everything goes wrong at once hides more than one in which three things do.
+
+use std::num::NonZeroU32;
+
+use takt_actors::{Balance, Limits};
+use takt_mock::{ErrorShare, InstantConfig, Mode, TimedConfig};
+use takt_record::PhaseKind;
+use takt_time::Span;
+
+use super::link::{Cuts, Faults, Link};
+use super::random::{Chance, Purpose};
+
+/// One simulated session.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Where everything else comes from.
+    pub seed: u64,
+    /// The network.
+    pub link: Link,
+    /// What carries requests.
+    pub transport: Transport,
+    /// The phases of the session.
+    pub phases: Vec<Phase>,
+    /// When the session is told to stop, counted from its start.
+    pub stops: Vec<Span>,
+    /// How long a stop waits.
+    pub stop_grace: Span,
+    /// How records are received.
+    pub records: Records,
+}
+
+/// What carries requests.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// A planned endpoint without a network.
+    Planned(Service),
+    /// The HTTP client and reference servers.
+    Http(Box<Http>),
+}
+
+/// What a planned endpoint does.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// The longest that it takes.
+    pub longest: Span,
+    /// Failures out of a thousand.
+    pub fails: u32,
+    /// Requests out of a thousand that are never answered.
+    pub never: u32,
+}
+
+/// Client and servers.
+#[derive(Clone, Debug)]
+pub struct Http {
+    /// How a server answers; each has the same plans.
+    pub mode: Mode,
+    /// Servers.
+    pub servers: usize,
+    /// One more endpoint, where nobody listens.
+    pub dead_endpoint: bool,
+    /// The first server dies then, counted from the start.
+    pub dies: Option<Span>,
+    /// A server closes so long after an answer.
+    pub close_after: Option<Span>,
+    /// The most connections that a server takes.
+    pub server_connections: usize,
+    /// The most connections that the client makes to an endpoint.
+    pub connections: Option<usize>,
+    /// Connections made beforehand.
+    pub warm: usize,
+    /// See [`takt_actors::ClientConfig`].
+    pub retry_stale: bool,
+    /// See [`takt_actors::ClientConfig`].
+    pub balance: Balance,
+    /// See [`takt_actors::ClientConfig`].
+    pub connect_timeout: Option<Span>,
+    /// See [`takt_actors::ClientConfig`].
+    pub first_byte_timeout: Option<Span>,
+    /// See [`takt_actors::ClientConfig`].
+    pub request_timeout: Option<Span>,
+}
+
+/// One phase.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// What it is for.
+    pub kind: PhaseKind,
+    /// Its own chances.
+    pub seed: u64,
+    /// When it issues.
+    pub load: Load,
+    /// Which sample.
+    pub order: OrderKind,
+    /// Samples in its dataset.
+    pub samples: u32,
+    /// When it stops issuing.
+    pub limits: Limits,
+    /// See [`takt_actors::PhaseConfig`].
+    pub drain_after: bool,
+    /// See [`takt_actors::PhaseConfig`].
+    pub drain_timeout: Option<Span>,
+    /// Asks for event streams.
+    pub stream: bool,
+    /// Asks streams for their usage.
+    pub usage: bool,
+    /// Bytes of the longest prompt.
+    pub prompt_bytes: usize,
+    /// Limits every other answer to so many tokens.
+    pub max_tokens: Option<u32>,
+}
+
+/// A load pattern.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// Arrivals a second.
+    Poisson(f64),
+    /// Arrivals a second.
+    Constant(f64),
+    /// In flight.
+    Concurrency(u32),
+    /// In flight at most.
+    Burst(Option<u64>),
+}
+
+/// A sample order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderKind {
+    /// Shuffled passes.
+    WithoutReplacement,
+    /// Independent choices.
+    WithReplacement,
+    /// As they come.
+    Sequential,
+}
+
+/// How records are received.
+#[derive(Clone, Copy, Debug)]
+pub struct Records {
+    /// Bytes of a block.
+    pub block_bytes: usize,
+    /// How often out of a thousand times a block is refused.
+    pub refused: u32,
+}
+
+impl Scenario {
+    /// The scenario of a seed.
+    #[must_use]
+    pub fn draw(seed: u64) -> Self {
+        let mut chance = Chance::new(seed, Purpose::Scenario);
+        let c = &mut chance;
+        let peaceful = c.per_mille(400);
+        let link = link(c, peaceful);
+        let count = c.size(1, 4);
+        let mut phases: Vec<Phase> =
+            (0..count).map(|n| phase(c, n + 1 == count)).collect();
+        let transport = if c.per_mille(100) {
+            Transport::Planned(planned(c, peaceful, &mut phases))
+        } else {
+            Transport::Http(Box::new(http(c, peaceful, link.faults.hang())))
+        };
+        let stops = if c.per_mille(250) {
+            let first = c.span(Span::from_nanos(1), Span::from_secs(5));
+            let second = c.coin().then(|| first + c.span(Span::from_nanos(1), Span::from_secs(1)));
+            std::iter::once(first).chain(second).collect()
+        } else {
+            Vec::new()
+        };
+        let records = Records {
+            block_bytes: c.magnitude(512, 64 << 10) as usize,
+            refused: c.pick(&[0, 0, 300]),
+        };
+        let stop_grace = c.span(Span::from_micros(1), Span::from_secs(10));
+        Self { seed, link, transport, phases, stops, stop_grace, records }
+    }
+
+    /// Whether nothing but what is planned may go wrong with a request: each is answered as the server
+    /// planned it, unless it is given up.
+    #[must_use]
+    pub fn is_peaceful(&self) -> bool {
+        let Transport::Http(http) = &self.transport else { return false };
+        self.link.faults.are_none()
+            && !http.dead_endpoint
+            && http.dies.is_none()
+            && (http.close_after.is_none() || http.retry_stale)
+            && http.server_connections >= ENOUGH
+            && http.connect_timeout.is_none()
+            && http.first_byte_timeout.is_none()
+            && http.request_timeout.is_none()
+    }
+}
+
+fn link(c: &mut Chance, peaceful: bool) -> Link {
+    let latency = match c.between(0, 9) {
+        0 => Span::ZERO,
+        _ => c.span(Span::from_nanos(1), Span::from_millis(30)),
+    };
+    let mut link = Link::flawless(latency);
+    let most = c.magnitude(1, 1460) as usize;
+    link.cuts = match c.between(0, 2) {
+        0 => Cuts::None,
+        _ => Cuts::Apart(most),
+    };
+    link.faults.needless_readable = c.pick(&[0, 0, 100, 500]);
+    link.backlog = c.pick(&[4096, 4096, 128, 4, 1]);
+    if c.coin() {
+        // Exact: see [`Link::is_exact`].
+        return link;
+    }
+    if c.coin() {
+        link.cuts = Cuts::Spaced(most, c.span(Span::from_nanos(1), Span::from_micros(200)));
+    }
+    if c.per_mille(300) {
+        link.jitter = c.span(Span::from_nanos(1), Span::from_millis(20));
+    }
+    if c.per_mille(300) {
+        link.bytes_per_s = Some(c.magnitude(20_000, 1_000_000_000));
+    }
+    if c.per_mille(400) {
+        link.send_buffer = c.magnitude(64, 64 << 10) as usize;
+    }
+    if c.per_mille(400) {
+        link.receive_buffer = c.magnitude(64, 64 << 10) as usize;
+    }
+    if c.per_mille(150) {
+        link.call_cost = c.span(Span::from_nanos(1), Span::from_micros(20));
+    }
+    if !peaceful {
+        link.faults = faults(c, link.faults.needless_readable);
+    }
+    link
+}
+
+fn faults(c: &mut Chance, needless_readable: u32) -> Faults {
+    let mut often = || if c.per_mille(300) { c.magnitude(1, 300) as u32 } else { 0 };
+    let mut faults = Faults {
+        refused: often(),
+        black_hole: often() / 4,
+        no_descriptor: often() / 4,
+        reset_at_byte: often(),
+        end_at_byte: often(),
+        stall_at_byte: often(),
+        reset_at_time: often(),
+        short_write: often(),
+        needless_readable,
+        ..Faults::default()
+    };
+    faults.accident_bytes = c.magnitude(1, 30_000);
+    faults.longest_stall = match c.between(0, 3) {
+        0 => Span::MAX,
+        _ => c.span(Span::from_micros(1), Span::from_secs(5)),
+    };
+    faults
+}
+
+fn phase(c: &mut Chance, last: bool) -> Phase {
+    let requests = c.magnitude(1, 400);
+    let rate = c.magnitude(2, 50_000) as f64 / c.pick(&[1.0, 3.0]);
+    let load = match c.between(0, 3) {
+        0 => Load::Poisson(rate),
+        1 => Load::Constant(rate),
+        2 => Load::Concurrency(c.magnitude(1, 64) as u32),
+        _ => Load::Burst(c.per_mille(700).then(|| c.magnitude(1, 100))),
+    };
+    let kind = match c.between(0, 9) {
+        0..4 if !last => PhaseKind::Warmup,
+        9 => PhaseKind::Accuracy,
+        _ => PhaseKind::Performance,
+    };
+    let samples = c.magnitude(1, 60) as u32;
+    let longest = if requests <= 20 { 300_000 } else { 3_000 };
+    let drains = kind != PhaseKind::Warmup || c.per_mille(200);
+    Phase {
+        kind,
+        seed: c.any(),
+        load,
+        order: c.pick(&[
+            OrderKind::WithoutReplacement,
+            OrderKind::WithoutReplacement,
+            OrderKind::WithReplacement,
+            OrderKind::Sequential,
+        ]),
+        samples,
+        limits: limits(c, load, requests),
+        drain_after: drains && !c.per_mille(100),
+        drain_timeout: c.per_mille(200).then(|| c.span(Span::from_micros(1), Span::from_secs(5))),
+        stream: c.per_mille(750),
+        usage: c.per_mille(800),
+        prompt_bytes: c.magnitude(1, longest) as usize,
+        max_tokens: c.per_mille(300).then(|| c.magnitude(1, 20) as u32),
+    }
+}
+
+/// Spans alone limit open loops only: a closed loop over a network without latency knows no time.
+fn limits(c: &mut Chance, load: Load, requests: u64) -> Limits {
+    let none = Limits::default();
+    let counted = Limits { requests: Some(requests), ..none };
+    let (Load::Poisson(rate) | Load::Constant(rate)) = load else {
+        return match c.between(0, 4) {
+            0 => none,
+            1 => {
+                let max_duration = Some(c.span(Span::from_micros(1), Span::from_secs(3)));
+                Limits { max_duration, ..counted }
+            }
+            _ => counted,
+        };
+    };
+    let span = Span::from_secs_f64(requests as f64 / rate);
+    match c.between(0, 6) {
+        0 => none,
+        1 => Limits { duration: Some(span), ..none },
+        2 => Limits { duration: Some(span), ..counted },
+        3 => Limits { min_duration: Some(span), ..none },
+        4 => Limits { max_duration: Some(span), ..counted },
+        _ => counted,
+    }
+}
+
+fn planned(c: &mut Chance, peaceful: bool, phases: &mut [Phase]) -> Service {
+    let never = if peaceful { 0 } else { c.pick(&[0, 10, 100]) };
+    if never > 0 {
+        for phase in phases {
+            let timeout = c.span(Span::from_micros(1), Span::from_secs(5));
+            phase.drain_timeout = Some(timeout);
+            // A closed loop whose places are all lost would wait for ever, rightly.
+            if matches!(phase.load, Load::Concurrency(_) | Load::Burst(Some(_))) {
+                let most = phase.limits.max_duration.unwrap_or(Span::from_secs(3));
+                phase.limits.max_duration = Some(most);
+            }
+        }
+    }
+    Service {
+        longest: c.span(Span::from_nanos(1), Span::from_secs(2)),
+        fails: c.pick(&[0, 0, 50, 1000]),
+        never,
+    }
+}
+
+fn http(c: &mut Chance, peaceful: bool, hangs: bool) -> Http {
+    let mut timeout = |often| {
+        (!peaceful && c.per_mille(often))
+            .then(|| c.span(Span::from_micros(10), Span::from_secs(30)))
+    };
+    let (connect_timeout, first_byte_timeout) = (timeout(300), timeout(200));
+    let mut request_timeout = timeout(250);
+    if hangs {
+        request_timeout.get_or_insert(Span::from_secs(30));
+    }
+    Http {
+        mode: mode(c),
+        servers: c.pick(&[1, 1, 1, 2, 3]),
+        dead_endpoint: !peaceful && c.per_mille(100),
+        dies: (!peaceful && c.per_mille(100))
+            .then(|| c.span(Span::from_micros(1), Span::from_secs(3))),
+        close_after: c
+            .per_mille(100)
+            .then(|| c.pick(&[Span::ZERO, Span::from_micros(30), Span::from_millis(2)])),
+        server_connections: if !peaceful && c.per_mille(100) { c.size(1, 10) } else { ENOUGH },
+        connections: c.per_mille(400).then(|| c.magnitude(1, 64) as usize),
+        warm: c.pick(&[0, 0, 3, 64]),
+        retry_stale: c.per_mille(800),
+        balance: c.pick(&[Balance::RoundRobin, Balance::LeastInFlight]),
+        connect_timeout,
+        first_byte_timeout,
+        request_timeout,
+    }
+}
+
+fn mode(c: &mut Chance) -> Mode {
+    let few = |c: &mut Chance| NonZeroU32::new(c.magnitude(1, 5) as u32).expect("one at least");
+    if c.per_mille(150) {
+        return Mode::Instant(InstantConfig { tokens: few(c) });
+    }
+    let ttft = c.span(Span::from_nanos(1), Span::from_millis(800)).as_nanos();
+    let tpot = c.span(Span::from_nanos(1), Span::from_millis(50)).as_nanos();
+    let shape = |c: &mut Chance, ns: u64| match c.between(0, 4) {
+        0 => "0".to_owned(),
+        1 => format!("{ns}ns"),
+        2 => format!("uniform:0..{ns}ns"),
+        3 => format!("exp:{ns}ns"),
+        _ => format!("lognormal:{ns}ns,0.7"),
+    };
+    let parsed = "written by the rules of the distributions";
+    let errors = match c.between(0, 4) {
+        0 => vec![
+            ErrorShare { status: 429, share: 0.1 },
+            ErrorShare { status: 500, share: 0.1 },
+        ],
+        _ => Vec::new(),
+    };
+    Mode::Timed(TimedConfig {
+        seed: c.any(),
+        ttft: shape(c, ttft).parse().expect(parsed),
+        tpot: shape(c, tpot).parse().expect(parsed),
+        tokens: format!("uniform:1..{}", c.magnitude(1, 60)).parse().expect(parsed),
+        tokens_per_event: if c.per_mille(800) { NonZeroU32::MIN } else { few(c) },
+        role_first: c.coin(),
+        tail: if c.per_mille(800) {
+            Span::ZERO
+        } else {
+            c.span(Span::from_nanos(1), Span::from_millis(5))
+        },
+        slots: c.per_mille(300).then(|| few(c)),
+        errors,
+    })
+}
+
+/// Connections that no scenario needs more of.
+const ENOUGH: usize = 65_536;
