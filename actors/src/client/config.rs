@@ -19,7 +19,8 @@ pub struct ClientConfig {
     pub balance: Balance,
     /// The most connections to each endpoint; `None` for as many as are needed.
     pub max_connections: Option<usize>,
-    /// Whether a request that dies unanswered on a connection which had served before is sent once more.
+    /// Whether a request that dies unanswered on a connection which had been used before, or had lain in
+    /// the pool, is sent once more.
     pub retry_stale: bool,
     /// The longest time for a connection to be made.
     pub connect_timeout: Option<Span>,
@@ -33,6 +34,26 @@ pub struct ClientConfig {
     pub limits: Limits,
     /// What the requests of each phase are; a [`takt_record::PhaseId`] is a place in this list.
     pub phases: Vec<PhaseRoute>,
+}
+
+impl ClientConfig {
+    /// Endpoints in turn, as many connections as are needed and none ahead, stale ones replaced, no
+    /// time-outs.
+    #[must_use]
+    pub fn new(endpoints: Vec<EndpointTarget>, phases: Vec<PhaseRoute>) -> Self {
+        Self {
+            endpoints,
+            balance: Balance::RoundRobin,
+            max_connections: None,
+            retry_stale: true,
+            connect_timeout: None,
+            first_byte_timeout: None,
+            request_timeout: None,
+            warm_connections: 0,
+            limits: Limits::default(),
+            phases,
+        }
+    }
 }
 
 /// One endpoint.

@@ -11,7 +11,7 @@
 //! Any state may end in the connection's close. `Busy` names its request and gives it up exactly once.
 
 use takt_engine::StreamId;
-use takt_time::Nanos;
+use takt_time::{Nanos, Span};
 use takt_wire::{Answer, Api, Ask, Limits};
 
 use super::flight::FlightKey;
@@ -33,6 +33,10 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Answers that ended on it.
     pub(super) served: u64,
+    /// It has lain in the pool: its peer may have let go of it unseen.
+    pub(super) pooled: bool,
+    /// How long the server said it keeps it idle.
+    pub(super) kept: Option<Span>,
     /// When the attempt to connect began.
     pub(super) began: Nanos,
     /// When its last answer ended; when it stood up, before the first.
@@ -84,6 +88,8 @@ impl Connections {
         connection.endpoint = endpoint;
         connection.state = State::Making(made);
         connection.served = 0;
+        connection.pooled = false;
+        connection.kept = None;
         connection.began = now;
         connection.rested = now;
         connection.clear_rest();
@@ -125,12 +131,19 @@ impl Connection {
             endpoint: 0,
             state: State::Idle,
             served: 0,
+            pooled: false,
+            kept: None,
             began: Nanos::ZERO,
             rested: Nanos::ZERO,
             answer: Answer::new(ask, limits),
             rest: Vec::new(),
             rest_at: 0,
         }
+    }
+
+    /// Whether the server, by its own word, is about to close it or has.
+    pub(super) fn is_expired(&self, now: Nanos) -> bool {
+        self.kept.is_some_and(|kept| now.saturating_since(self.rested) + CLOSE_CALL >= kept)
     }
 
     /// Keeps what a short write left over.
@@ -163,5 +176,8 @@ impl Connection {
     }
 }
 
+/// This long before a server may close an idle connection it is not used any more: the two would meet
+/// half-way.
+const CLOSE_CALL: Span = Span::from_millis(100);
 /// Bytes of the write buffer that stay with a connection; long prompts come again and again.
 const KEPT: usize = 64 << 10;

@@ -26,8 +26,9 @@
 //!   at before it is used: servers that close after an answer do so within 12 to 56 us, so by then the close
 //!   has arrived and a look finds it; sooner, a look can prove nothing and would cost a system call in the
 //!   tightest loop.
-//! - A request that dies on a used connection before any byte of an answer is sent once more, on a connection
-//!   of its own. Nothing else is ever sent twice.
+//! - A server that says how long it keeps idle connections (`Keep-Alive: timeout=`) is taken at its word.
+//! - A request that dies before any byte of an answer, on a connection that had been used or had lain in the
+//!   pool, is sent once more, on a connection of its own. Nothing else is ever sent twice.
 //! - Once warm, nothing is allocated per request.
 
 mod config;

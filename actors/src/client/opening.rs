@@ -19,7 +19,7 @@ impl Client {
             if connection.state != State::Idle {
                 continue;
             }
-            if connection.served > 0 && !pools {
+            if (connection.served > 0 && !pools) || connection.is_expired(cx.now()) {
                 self.discard(stream, Close::Orderly, cx);
                 continue;
             }
@@ -161,7 +161,10 @@ impl Client {
         let line = &mut self.endpoints[connection.endpoint];
         match line.waiting.pop_front() {
             Some(key) => self.send(key, stream, cx),
-            None => line.idle.push(stream),
+            None => {
+                connection.pooled = true;
+                line.idle.push(stream);
+            }
         }
     }
 

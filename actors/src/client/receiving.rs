@@ -61,6 +61,7 @@ impl Client {
         drop(sink);
         let Some(ended) = ended else { return };
         connection.served += 1;
+        connection.kept = connection.answer.idle_timeout();
         connection.rested = at;
         connection.state = State::Spent;
         let reusable = connection.answer.is_reusable() && connection.rest().is_empty();
@@ -98,7 +99,7 @@ impl Client {
     pub(super) fn lost(&mut self, stream: StreamId, loss: Loss, at: Nanos, cx: &mut Cx<'_>) {
         let Some(connection) = self.connections.get_mut(stream) else { return };
         let endpoint = connection.endpoint;
-        let used = connection.served > 0;
+        let (used, pooled) = (connection.served > 0, connection.pooled);
         let busy_with = match connection.state {
             State::Making(_) => {
                 let Loss::Broken(kind) = loss else { return };
@@ -114,7 +115,7 @@ impl Client {
         if let Some(key) = busy_with {
             if connection.answer.is_untouched() {
                 self.discard(stream, Close::Reset, cx);
-                self.died_unanswered(key, used, loss, cx);
+                self.died_unanswered(key, used || pooled, loss, cx);
             } else {
                 self.cut_short(key, stream, loss, at);
                 self.discard(stream, Close::Orderly, cx);
@@ -125,10 +126,11 @@ impl Client {
         self.top_up(endpoint, cx);
     }
 
-    /// A connection died under a request before any byte of an answer.
-    fn died_unanswered(&mut self, key: FlightKey, used: bool, loss: Loss, cx: &mut Cx<'_>) {
+    /// A connection died under a request before any byte of an answer. It may have been `stale`: dead
+    /// before the request was sent, which nobody could see.
+    fn died_unanswered(&mut self, key: FlightKey, stale: bool, loss: Loss, cx: &mut Cx<'_>) {
         let Some(flight) = self.flights.get_mut(key) else { return };
-        if used && self.retry_stale && flight.attempts == 1 {
+        if stale && self.retry_stale && flight.attempts == 1 {
             let endpoint = flight.endpoint;
             flight.again();
             self.open_again(key, endpoint, cx);

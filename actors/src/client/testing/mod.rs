@@ -17,12 +17,12 @@ use takt_record::{
     SharedPublisher,
 };
 use takt_time::{Nanos, Span};
-use takt_wire::{Api, Endpoint, Limits, Method, PreparedRequest, RequestBuilder};
+use takt_wire::{Api, Endpoint, Method, PreparedRequest, RequestBuilder};
 
 pub(super) use net::{Act, Asked, Dial, Net};
 
 use crate::api::{Answered, Cancel, Replies, Request, SampleIssuer, Samples};
-use crate::client::{Balance, Client, ClientConfig, ClientHandle, EndpointTarget, PhaseRoute};
+use crate::client::{Client, ClientConfig, ClientHandle, EndpointTarget, PhaseRoute};
 use crate::session::SessionMsg;
 
 /// How long a write takes.
@@ -232,20 +232,8 @@ fn config(api: Api, body: &[u8]) -> ClientConfig {
     let prepared = builder.streaming(stream).build(body);
     let samples = Rc::new(RefCell::new(OneSample(prepared)));
     let route = PhaseRoute { samples, api, stream, keep_text: false };
-    ClientConfig {
-        endpoints: vec![EndpointTarget {
-            target: Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1))),
-        }],
-        balance: Balance::RoundRobin,
-        max_connections: None,
-        retry_stale: true,
-        connect_timeout: None,
-        first_byte_timeout: None,
-        request_timeout: None,
-        warm_connections: 0,
-        limits: Limits::default(),
-        phases: vec![route.clone(), route],
-    }
+    let target = Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1)));
+    ClientConfig::new(vec![EndpointTarget { target }], vec![route.clone(), route])
 }
 
 /// An answer of [`ANSWER_BODY`] that leaves the connection open.

@@ -1,5 +1,6 @@
 //! Connections: kept, found dead, replaced once, counted, waited for.
 
+use takt_engine::Close;
 use takt_record::Outcome;
 use takt_time::Span;
 
@@ -114,6 +115,28 @@ fn write_error_on_a_used_connection_is_a_stale_connection() {
     rig.net().break_silently = true;
     rig.run(ms(5));
     assert_eq!(told(&rig), ["0 ok", "1 ok again"]);
+}
+
+#[test]
+fn connection_that_died_in_the_pool_without_having_served_is_stale_too() {
+    let mut rig = Rig::new(|config| config.warm_connections = 1).serve(|asked| {
+        // The server has let go of the warm one, and says so when it is written to.
+        if asked.connection == 0 { vec![Act::Reset(us(20))] } else { vec![send(answer())] }
+    });
+    rig.run(ms(1));
+    check(&mut rig, "ok again");
+}
+
+#[test]
+fn announced_idle_time_is_not_used_to_its_end() {
+    let text = "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nContent-Length: 2\r\n\r\nhi";
+    let mut rig = Rig::new(|_| {}).serve(move |_| vec![send(text)]);
+    check(&mut rig, "ok");
+    rig.run(ms(4_800));
+    check(&mut rig, "ok reused");
+    rig.run(ms(4_910));
+    check(&mut rig, "ok");
+    assert_eq!(rig.net().closed(0), Some(Close::Orderly));
 }
 
 #[test]
