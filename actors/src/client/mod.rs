@@ -105,6 +105,8 @@ pub enum ClientMsg {
     WhenWarm(WhenWarm),
     /// Read on from a connection that had more than its share.
     ReadOn(StreamId),
+    /// The line of an endpoint, by its number, needs connections.
+    TopUp(usize),
     /// An endpoint that was down, by its number, may be tried again.
     Probe(usize),
     /// The oldest time-out of a kind is due.
@@ -225,6 +227,7 @@ impl Actor for Client {
             ClientMsg::Submit(request) => self.submit(request, cx),
             ClientMsg::ReadOn(stream) => self.readable(stream, cx),
             ClientMsg::TimeOut(kind) => self.timed_out(kind, cx),
+            ClientMsg::TopUp(endpoint) => self.top_up_now(endpoint, cx),
             ClientMsg::Probe(endpoint) => self.probe(endpoint, cx),
             ClientMsg::Cancel(which) => self.cancel(which, cx),
             ClientMsg::Attach(replies) => self.replies = Some(replies),

@@ -38,18 +38,33 @@ impl Client {
     pub(super) fn line_up(&mut self, key: FlightKey, endpoint: usize, cx: &mut Cx<'_>) {
         let line = &mut self.endpoints[endpoint];
         line.waiting.push_back(key);
-        let limited = line.open >= self.cap && line.waiting.len() > line.connecting;
+        let to_come = line.connecting + self.cap.saturating_sub(line.open);
+        let limited = line.waiting.len() > to_come;
         if limited && let Some(flight) = self.flights.get_mut(key) {
             flight.limited = true;
             self.count(|counters| counters.limited += 1);
         }
+        self.top_up_soon(endpoint, cx);
+    }
+
+    /// Opens what the line needs after the sockets have been looked at. A client that is behind has
+    /// answers waiting in its sockets, so the connections it lacks are about to come free; to open new ones
+    /// first would cost it several requests each, and put it further behind.
+    fn top_up_soon(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
+        if !std::mem::replace(&mut self.endpoints[endpoint].topping_up, true) {
+            cx.call_soon(ClientMsg::TopUp(endpoint));
+        }
+    }
+
+    /// The sockets have been looked at.
+    pub(super) fn top_up_now(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
+        self.endpoints[endpoint].topping_up = false;
         self.top_up(endpoint, cx);
     }
 
-    /// Opens as many connections as the line needs and may have.
+    /// Opens as many connections as the line needs and may have, some at a time.
     pub(super) fn top_up(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
-        // Each round makes one connection more or the line shorter, or is the last.
-        loop {
+        for _ in 0..OPEN_AT_A_TIME {
             let line = &mut self.endpoints[endpoint];
             if line.connecting >= line.waiting.len() || line.open >= self.cap {
                 return;
@@ -68,6 +83,7 @@ impl Client {
             }
             self.open(endpoint, For::Line, cx);
         }
+        self.top_up_soon(endpoint, cx);
     }
 
     /// An endpoint that was down may be tried again, if anybody waits.
@@ -247,5 +263,7 @@ impl Client {
     }
 }
 
+/// Connections opened between two looks at the sockets.
+const OPEN_AT_A_TIME: u32 = 16;
 /// A connection that has rested no longer than this is used without a look at it; see the module's rules.
 const FRESH: takt_time::Span = takt_time::Span::from_micros(100);

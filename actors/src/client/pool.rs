@@ -38,6 +38,8 @@ pub(super) struct Endpoint {
     pub(super) open: usize,
     /// Connections being made for whoever waits, or to be warm.
     pub(super) connecting: usize,
+    /// The line will be looked at after the sockets have been.
+    pub(super) topping_up: bool,
     /// Requests that have not ended.
     pub(super) in_flight: usize,
     /// Present from a refusal until a connection stands again.
@@ -65,6 +67,7 @@ impl Endpoint {
             waiting: VecDeque::new(),
             open: 0,
             connecting: 0,
+            topping_up: false,
             in_flight: 0,
             down: None,
             quick_closes: 0,
