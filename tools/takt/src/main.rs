@@ -1,2 +1,62 @@
-//! placeholder
-fn main() {}
+//! `takt`, the command: configuration, wiring, progress, report.
+//!
+//! What it measures with is in the libraries; here they are put together on a real machine. The report
+//! goes to stdout, everything else to stderr, and the exit code says how it went.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the command is where files, threads and the environment are met"
+)]
+
+mod cli;
+mod config;
+mod console;
+mod exit;
+mod flags;
+mod folder;
+mod identity;
+mod mock;
+mod outcome;
+mod plan;
+mod preflight;
+mod progress;
+mod quickstart;
+mod reactor;
+mod report;
+mod run;
+mod samples;
+mod watched;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::{Cli, Command, Format, LogLevel, OutputArgs};
+use console::Console;
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let plain = OutputArgs { format: Format::Text, quiet: false, log_level: LogLevel::Info };
+    let console = Console::new(match &cli.command {
+        Command::Run(args) => args.output,
+        Command::Quickstart(args) => args.output,
+        Command::Mock(_) | Command::Report(_) => plain,
+    });
+    let done = match &cli.command {
+        Command::Quickstart(args) => quickstart::quickstart(args, &console),
+        Command::Run(args) => run::run(args, &console),
+        Command::Mock(args) => mock::mock(args),
+        Command::Report(args) => report::report(args, &console),
+    };
+    let exit = done.unwrap_or_else(|failure| {
+        console.show(None);
+        console.error(format!("{:#}", failure.error));
+        failure.exit
+    });
+    ExitCode::from(exit as u8)
+}
+
+// Exit codes are bytes.
+const _: () = assert!(Exit::Interrupted as i32 <= u8::MAX as i32);

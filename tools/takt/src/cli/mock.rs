@@ -1,0 +1,84 @@
+//! The flags of `takt mock`.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use takt_mock::{CountDistribution, ErrorShare, SpanDistribution};
+use takt_net::WaitMode;
+use takt_time::Span;
+
+/// `takt mock`
+#[derive(Debug, Args)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct MockArgs {
+    /// Where to listen; port 0 takes any free one, which is printed
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
+    pub(crate) listen: SocketAddr,
+    /// How to answer
+    #[arg(long, value_enum, default_value_t = MockMode::Timed)]
+    pub(crate) mode: MockMode,
+    /// The model's name in answers
+    #[arg(long, value_name = "NAME", default_value = "mock")]
+    pub(crate) model: String,
+    /// Output tokens of an answer [default: 1 in instant, 64 in timed]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) tokens: Option<CountDistribution>,
+    /// timed: from the start of service to the first token [default: 50ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ttft: Option<SpanDistribution>,
+    /// timed: from one token to the next [default: 10ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) tpot: Option<SpanDistribution>,
+    /// timed: tokens that one streamed event carries [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) tokens_per_event: Option<NonZeroU32>,
+    /// timed: requests in service at once, the others wait [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) slots: Option<NonZeroU32>,
+    /// timed: answer a share of the requests with an error, such as 429:0.01; may be repeated
+    #[arg(long, value_name = "STATUS:SHARE")]
+    pub(crate) errors: Vec<ErrorShare>,
+    /// timed: seed of all drawn times and lengths [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Write the planned and the real times of each request to this file, a JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) truth: Option<PathBuf>,
+    /// With --truth: the times of each streamed event, too
+    #[arg(long, requires = "truth")]
+    pub(crate) truth_events: bool,
+    /// Close each connection so long after its first answer, without a word
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) close_after: Option<Span>,
+    /// How the server waits: park, guard, guard:500us or spin
+    #[arg(long, value_name = "MODE", default_value = "guard")]
+    pub(crate) wait: WaitMode,
+    /// Core to pin the server to
+    #[arg(long, value_name = "N")]
+    pub(crate) core: Option<usize>,
+}
+
+/// How the server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MockMode {
+    /// At once, with prepared bytes: what limits a run against it is the client
+    Instant,
+    /// Token by token, at planned times
+    Timed,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    crate::config::parse_span(text)
+}
+
+const AFTER: &str = "\
+Prints `listening on ADDR` on stdout once it does, and runs until SIGINT or SIGTERM.
+
+Times and counts are fixed (20ms), or drawn: uniform:10ms..30ms, exp:20ms, lognormal:20ms,0.5.
+
+Examples:
+  takt mock --listen 127.0.0.1:8000 --mode instant --core 1
+  takt mock --ttft lognormal:200ms,0.4 --tpot 20ms --tokens uniform:32..256 --slots 16
+  takt mock --listen 127.0.0.1:0 --truth truth.jsonl --errors 429:0.01";

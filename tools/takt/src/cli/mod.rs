@@ -1,0 +1,102 @@
+//! The command line: what can be said, and nothing of what it does.
+
+mod mock;
+mod run;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+pub(crate) use mock::{MockArgs, MockMode};
+pub(crate) use run::{Arrivals, RunArgs};
+
+/// A measuring instrument for inference endpoints.
+#[derive(Debug, Parser)]
+#[command(name = "takt", version, propagate_version = true, max_term_width = 100)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// See a whole run in a few seconds: a built-in server, a warm-up, two measured phases, a report
+    Quickstart(QuickstartArgs),
+    /// Drive an endpoint, record every request, print a report
+    Run(Box<RunArgs>),
+    /// Serve answers whose timing is known, to measure or to try things against
+    Mock(Box<MockArgs>),
+    /// Make the report of a run again from its folder, also of one that was killed
+    Report(ReportArgs),
+}
+
+/// `takt quickstart`
+#[derive(Debug, clap::Args)]
+pub(crate) struct QuickstartArgs {
+    /// The run folder [default: runs/TIME-quickstart]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// `takt report`
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// The run folder
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// What to print on stdout
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// How much is said, and how.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct OutputArgs {
+    /// What to print on stdout at the end
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// No progress on stderr; warnings and errors are still said
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The least that is logged on stderr
+    #[arg(long, value_enum, default_value_t = LogLevel::Info, value_name = "LEVEL")]
+    pub(crate) log_level: LogLevel,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// The document that result.json holds.
+    Json,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum LogLevel {
+    /// What ended the program.
+    Error,
+    /// What may spoil a measurement, too.
+    Warn,
+    /// Phases, kinds of errors and stops, too.
+    Info,
+    /// Everything.
+    Debug,
+}
+
+const AFTER: &str = "\
+Examples:
+  takt quickstart
+  takt run --url http://127.0.0.1:8000 --model m --dataset q.jsonl --rate 50 --requests 500
+  takt run --url http://127.0.0.1:8000 --model m --concurrency 16 --duration 60s --warmup-requests 32
+  takt run sweep.yaml --out runs/monday --strict
+  takt mock --listen 127.0.0.1:8000 --mode timed --ttft 200ms --tpot 20ms
+  takt report runs/monday --format json
+
+Exit codes: 0 done, 1 internal error, 2 wrong input, 3 endpoint unreachable or set-up failed,
+4 the run failed, 5 not valid (with --strict), 130 interrupted.";

@@ -1,0 +1,138 @@
+//! The flags of `takt run`. Each one stands for a key of the configuration; what has no flag is reached
+//! with `--set`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueEnum};
+
+use super::OutputArgs;
+
+/// `takt run`
+#[derive(Debug, Args)]
+#[command(after_long_help = AFTER)]
+#[command(group = ArgGroup::new("load").args(["rate", "concurrency", "max_throughput"]))]
+pub(crate) struct RunArgs {
+    /// A configuration file; flags go before what it says
+    #[arg(value_name = "CONFIG.yaml")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Address of the server, with or without /v1; repeat it for several, used in turn
+    #[arg(long, value_name = "URL", help_heading = "Endpoint")]
+    pub(crate) url: Vec<String>,
+    /// openai-chat (the default), openai-completions or raw
+    #[arg(long, value_name = "API", help_heading = "Endpoint")]
+    pub(crate) api: Option<String>,
+    /// The model that requests name
+    #[arg(long, value_name = "NAME", help_heading = "Endpoint")]
+    pub(crate) model: Option<String>,
+    /// Ask for streamed answers (the default where the API streams)
+    #[arg(long, overrides_with = "no_stream", help_heading = "Endpoint")]
+    pub(crate) stream: bool,
+    /// Ask for whole answers
+    #[arg(long, help_heading = "Endpoint")]
+    pub(crate) no_stream: bool,
+    /// A header of every request; may be repeated
+    #[arg(long, value_name = "NAME: VALUE", help_heading = "Endpoint")]
+    pub(crate) header: Vec<String>,
+    /// Environment variable that holds the API key
+    #[arg(long, value_name = "VAR", help_heading = "Endpoint")]
+    pub(crate) api_key_env: Option<String>,
+    /// JSON object of parameters for every request, before those of endpoint and dataset
+    #[arg(long, value_name = "JSON", help_heading = "Endpoint")]
+    pub(crate) extra_body: Option<String>,
+    /// The most connections to each address [default: as many as are needed]
+    #[arg(long, value_name = "N", help_heading = "Endpoint")]
+    pub(crate) max_connections: Option<u32>,
+    /// The longest that a request may take, such as 120s [default: no limit]
+    #[arg(long, value_name = "TIME", help_heading = "Endpoint")]
+    pub(crate) request_timeout: Option<String>,
+
+    /// File of prompts: .jsonl, .json, .csv or .txt [default: made-up prompts, all different]
+    #[arg(long, value_name = "FILE", help_heading = "Dataset")]
+    pub(crate) dataset: Option<PathBuf>,
+    /// Column that holds the prompt [default: found by its name]
+    #[arg(long, value_name = "COLUMN", help_heading = "Dataset")]
+    pub(crate) prompt_column: Option<String>,
+    /// without_replacement (the default), with_replacement or sequential
+    #[arg(long, value_name = "ORDER", help_heading = "Dataset")]
+    pub(crate) order: Option<String>,
+    /// Seed of arrivals, sample order and made-up prompts [default: 42]
+    #[arg(long, value_name = "N", help_heading = "Dataset")]
+    pub(crate) seed: Option<u64>,
+
+    /// Open loop: send so many requests a second, whatever the server does
+    #[arg(long, value_name = "PER_SECOND", help_heading = "Load")]
+    pub(crate) rate: Option<f64>,
+    /// How the sends of --rate are spaced [default: poisson]
+    #[arg(long, value_enum, requires = "rate", help_heading = "Load")]
+    pub(crate) arrivals: Option<Arrivals>,
+    /// Closed loop: keep so many requests in flight
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub(crate) concurrency: Option<u32>,
+    /// Send as fast as the client can
+    #[arg(long, help_heading = "Load")]
+    pub(crate) max_throughput: bool,
+    /// Stop after so many requests
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub(crate) requests: Option<u64>,
+    /// Stop issuing after this time, such as 60s or 500ms
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    pub(crate) duration: Option<String>,
+    /// Send so many requests before, which are not measured
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub(crate) warmup_requests: Option<u64>,
+
+    /// How the reactor waits: park, guard (the default), guard:500us or spin
+    #[arg(long, value_name = "MODE", help_heading = "Machine")]
+    pub(crate) wait: Option<String>,
+    /// Core to pin the reactor to [default: not pinned]
+    #[arg(long, value_name = "N", help_heading = "Machine")]
+    pub(crate) core: Option<u32>,
+
+    /// Name of the run, part of its folder's name
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub(crate) name: Option<String>,
+    /// The run folder, new or empty [default: runs/TIME-NAME]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Exit with 5 when the verdict is not `valid`
+    #[arg(long, help_heading = "Output")]
+    pub(crate) strict: bool,
+    /// Set any key of the configuration, such as limits.connect_timeout=5s; may be repeated
+    #[arg(long, value_name = "KEY.PATH=VALUE", help_heading = "Output")]
+    pub(crate) set: Vec<String>,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) output: OutputArgs,
+}
+
+/// How an open loop's sends are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Arrivals {
+    /// Independently: exponential gaps, as from many users
+    Poisson,
+    /// Evenly
+    Constant,
+}
+
+const AFTER: &str = "\
+Examples:
+  Open loop, streamed, TTFT and latency from the moment each request was due:
+    takt run --url http://127.0.0.1:8000 --model tiny --dataset gsm8k.jsonl --rate 50 --requests 500
+
+  Closed loop with a warm-up, an API key from the environment, bounded answers:
+    takt run --url http://10.0.0.5:8000/v1 --model m --api-key-env OPENAI_API_KEY \\
+      --concurrency 32 --duration 2m --warmup-requests 64 --extra-body '{\"max_tokens\": 128}'
+
+  Any HTTP service; without a dataset one small JSON body is posted over and over:
+    takt run --url http://127.0.0.1:8080/echo --api raw --max-throughput --requests 100000
+
+  A file with several phases (a sweep), one key changed:
+    takt run sweep.yaml --set phases.perf_c16.duration=30s
+
+A configuration file:
+  endpoint: {url: http://127.0.0.1:8000, api: openai-chat, model: tiny, api_key: '${KEY:-}'}
+  dataset: {path: gsm8k.jsonl, prompt: question}
+  phases:
+    - {name: warm, type: warmup, load: {pattern: concurrency, target_concurrency: 8}, requests: 32}
+    - {name: perf_c8, load: {pattern: concurrency, target_concurrency: 8}, duration: 60s}
+    - {name: perf_q50, load: {pattern: poisson, rate: 50}, duration: 60s}";

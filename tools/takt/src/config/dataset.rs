@@ -1,0 +1,131 @@
+//! Where the samples of a phase come from.
+
+use std::path::PathBuf;
+
+use takt_dataset::{Columns, Format, Lengths};
+use takt_wire::Api;
+
+use super::error::ConfigError;
+use super::keys;
+use super::node::Node;
+use super::phase::Stop;
+use super::reader::{Field, Table};
+
+/// Where samples come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A file of prompts, or of bodies.
+    File(FileSource),
+    /// Prompts made up from the phase's seed, all different.
+    Synthetic {
+        /// How many.
+        prompts: usize,
+        /// How long.
+        words: Lengths,
+    },
+    /// One request over and over, for services that want no prompts.
+    Fixed,
+}
+
+/// A file and how it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileSource {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) columns: Columns,
+}
+
+impl Source {
+    /// The source of a phase: its own `dataset`, else that of the session, else made up for `api`.
+    pub(super) fn read(
+        own: Option<&Field<'_>>,
+        session: Option<&Field<'_>>,
+        api: Api,
+        phase: &Table<'_>,
+        stop: &Stop,
+    ) -> Result<Self, ConfigError> {
+        let Some(field) = own.or(session) else { return Self::made_up(api, phase, stop) };
+        let table = field.table(&keys::DATASET)?;
+        let synthetic = table.get("format").is_some_and(|f| {
+            matches!(&f.node.value, super::node::Value::Text(t) | super::node::Value::Filled(t)
+                if t == SYNTHETIC)
+        });
+        if synthetic { synthetic_from(&table, api, phase, stop) } else { file_from(&table, api) }
+    }
+
+    fn made_up(api: Api, phase: &Table<'_>, stop: &Stop) -> Result<Self, ConfigError> {
+        if api == Api::Raw {
+            stop.must_end(phase, "without a dataset one request is sent over and over")?;
+            return Ok(Self::Fixed);
+        }
+        stop.must_end(phase, "without a dataset there are no rows to run out of")?;
+        Ok(Self::Synthetic { prompts: stop.prompts(), words: Lengths::Fixed(DEFAULT_WORDS) })
+    }
+}
+
+fn synthetic_from(
+    table: &Table<'_>,
+    api: Api,
+    phase: &Table<'_>,
+    stop: &Stop,
+) -> Result<Source, ConfigError> {
+    for key in ["path", "prompt", "system"] {
+        table.refuse(key, "synthetic prompts come from no file")?;
+    }
+    if api == Api::Raw {
+        return Err(table.error(
+            "api `raw` sends bodies, and synthetic prompts are none; give a file, or no dataset",
+        ));
+    }
+    let words = match table.get("words") {
+        None => Lengths::Fixed(DEFAULT_WORDS),
+        Some(field) if matches!(field.node, Node { value: super::Value::Map(_), .. }) => {
+            let table = field.table(&keys::WORDS)?;
+            let of = |key| {
+                table.need(key, "give {min: 32, max: 256}")?.count(1, WORDS_MAX).map(|n| n as u32)
+            };
+            Lengths::Uniform { min: of("min")?, max: of("max")? }
+        }
+        Some(field) => Lengths::Fixed(field.count(1, WORDS_MAX)? as u32),
+    };
+    let prompts = match table.get("prompts") {
+        Some(field) => field.count(1, u64::from(u32::MAX))? as usize,
+        None => {
+            stop.must_end(phase, "without `prompts` there are no rows to run out of")?;
+            stop.prompts()
+        }
+    };
+    Ok(Source::Synthetic { prompts, words })
+}
+
+fn file_from(table: &Table<'_>, api: Api) -> Result<Source, ConfigError> {
+    for key in ["prompts", "words"] {
+        table.refuse(key, "it is for `format: synthetic`")?;
+    }
+    let path = table.need("path", "name a file, or set `format: synthetic`")?;
+    let format = match table.get("format") {
+        Some(field) => {
+            let names = FORMATS.map(|format| (format.name(), format));
+            field.choice(&names, &FORMATS_LATER)?
+        }
+        None => {
+            let file = std::path::PathBuf::from(path.text()?);
+            Format::from_path(&file).map_err(|e| path.error(e.to_string()))?
+        }
+    };
+    let column = |key| table.get(key).map(|f| f.text().map(str::to_owned)).transpose();
+    if api == Api::Raw {
+        table.refuse("system", "api `raw` sends one column as the body")?;
+    }
+    let columns = Columns { prompt: column("prompt")?, system: column("system")?, truth: None };
+    Ok(Source::File(FileSource { path: path.path()?, format, columns }))
+}
+
+pub(super) const SYNTHETIC: &str = "synthetic";
+const FORMATS: [Format; 4] = [Format::Jsonl, Format::Json, Format::Csv, Format::Text];
+const FORMATS_LATER: [&str; 6] =
+    ["parquet", "sharegpt", "mt-bench", "agentic", "mooncake", "azure"];
+/// About a short question.
+const DEFAULT_WORDS: u32 = 64;
+/// Some ten million tokens.
+const WORDS_MAX: u64 = 10_000_000;

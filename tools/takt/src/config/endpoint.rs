@@ -1,0 +1,132 @@
+//! The endpoint set: where it is, how it is spoken to, what every request says.
+
+use std::fmt;
+
+use serde_json::{Map, Value as Json};
+use takt_wire::{Api, Endpoint, REDACTED, Scheme};
+
+use super::error::ConfigError;
+use super::reader::{Field, Table};
+use super::secret::Secret;
+
+/// The endpoints and what is said to them.
+#[derive(Clone)]
+pub(crate) struct EndpointConfig {
+    /// At least one.
+    pub(crate) urls: Vec<Endpoint>,
+    pub(crate) api: Api,
+    /// Empty when requests name none.
+    pub(crate) model: String,
+    pub(crate) api_key: Option<Secret>,
+    /// In order; a name may repeat.
+    pub(crate) headers: Vec<(String, Secret)>,
+    pub(crate) stream: bool,
+    /// Parameters of every request; a row's own goes before them.
+    pub(crate) body: Map<String, Json>,
+    /// Parameters of every request that go before a row's own.
+    pub(crate) extra_body: Map<String, Json>,
+}
+
+impl EndpointConfig {
+    pub(super) fn read(table: &Table<'_>) -> Result<Self, ConfigError> {
+        let api = match table.get("api") {
+            Some(field) => field.choice(&APIS, &APIS_LATER)?,
+            None => Api::OpenaiChat,
+        };
+        let urls = table.need("url", "give an address such as http://127.0.0.1:8000")?;
+        let urls = urls.items().iter().map(url).collect::<Result<Vec<_>, _>>()?;
+        if urls.is_empty() {
+            return Err(table.error("`url` is an empty list; give one address at least"));
+        }
+        if api == Api::Raw {
+            let why = "api `raw` sends what the dataset holds, byte for byte";
+            table.refuse("model", why)?;
+            table.refuse("extra_body", why)?;
+            table.refuse("stream", "answers of api `raw` are counted, not read")?;
+        }
+        let stream = table.get("stream").map_or(Ok(api.streams()), |field| field.flag())?;
+        Ok(Self {
+            urls,
+            api,
+            model: table.get("model").map_or(Ok(""), |field| field.text())?.to_owned(),
+            api_key: api_key(table)?,
+            headers: headers(table)?,
+            stream,
+            body: object(table, "body")?,
+            extra_body: object(table, "extra_body")?,
+        })
+    }
+}
+
+/// Shows where requests go, and nothing of what they hold.
+impl fmt::Debug for EndpointConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EndpointConfig({:?}, {})", self.urls, self.api.as_str())
+    }
+}
+
+fn url(field: &Field<'_>) -> Result<Endpoint, ConfigError> {
+    let endpoint = Endpoint::parse(field.text()?).map_err(|e| field.error(e.to_string()))?;
+    match endpoint.scheme() {
+        Scheme::Http | Scheme::Unix => Ok(endpoint),
+        Scheme::Https => Err(field.error(
+            "https is not supported by this version of takt; use http, or a proxy that adds TLS",
+        )),
+    }
+}
+
+/// An empty key is none, so that `${KEY:-}` can leave it open.
+fn api_key(table: &Table<'_>) -> Result<Option<Secret>, ConfigError> {
+    use super::node::Value;
+    let Some(field) = table.get("api_key") else { return Ok(None) };
+    if let Value::Text(text) | Value::Filled(text) = &field.node.value
+        && text.trim().is_empty()
+    {
+        return Ok(None);
+    }
+    let text = field.text()?;
+    not_redacted(&field, text)?;
+    Ok(Some(Secret::new(text)))
+}
+
+fn headers(table: &Table<'_>) -> Result<Vec<(String, Secret)>, ConfigError> {
+    let Some(field) = table.get("headers") else { return Ok(Vec::new()) };
+    let mut headers = Vec::new();
+    for (name, values) in field.entries()? {
+        for value in values.items() {
+            let text = value.text()?;
+            not_redacted(&value, text)?;
+            headers.push((name.to_owned(), Secret::new(text)));
+        }
+    }
+    Ok(headers)
+}
+
+fn not_redacted(field: &Field<'_>, text: &str) -> Result<(), ConfigError> {
+    if text.contains(REDACTED) {
+        return Err(field.error(format!(
+            "is `{REDACTED}`: takt wrote this file without its secrets; write ${{VARIABLE}} here"
+        )));
+    }
+    Ok(())
+}
+
+fn object(table: &Table<'_>, key: &str) -> Result<Map<String, Json>, ConfigError> {
+    match table.get(key) {
+        None => Ok(Map::new()),
+        Some(field) => match field.node.to_json() {
+            json if json.to_string().contains(REDACTED) => Err(field.error(format!(
+                "holds `{REDACTED}`: takt wrote this file without its secrets; write ${{VARIABLE}}"
+            ))),
+            Json::Object(map) => Ok(map),
+            _ => Err(field.error("must be a map of parameters, such as {temperature: 0}")),
+        },
+    }
+}
+
+const APIS: [(&str, Api); 3] = [
+    (Api::OpenaiChat.as_str(), Api::OpenaiChat),
+    (Api::OpenaiCompletions.as_str(), Api::OpenaiCompletions),
+    (Api::Raw.as_str(), Api::Raw),
+];
+const APIS_LATER: [&str; 3] = ["openai-responses", "openai-embeddings", "sglang-generate"];

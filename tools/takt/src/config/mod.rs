@@ -1,0 +1,164 @@
+//! From a file, flags and `--set` to a configuration in which nothing is implied.
+//!
+//! ```text
+//! CONFIG.yaml ─> Node ──${VAR}──> flags and --set put in ──> Table: keys known? ──> Config ──> plan
+//!                 │ every value with its line or flag            │ errors name both    │
+//!                                                                                       └─> config.yaml
+//! ```
+//!
+//! What is accepted is honoured, what is unknown is refused with the nearest name, and what would do
+//! nothing where it stands is refused too. Secrets are held as [`Secret`], which prints as a mark.
+
+mod dataset;
+mod endpoint;
+mod error;
+mod keys;
+mod node;
+mod phase;
+mod reader;
+mod resolved;
+mod secret;
+mod set;
+#[cfg(test)]
+mod tests;
+mod vars;
+
+use std::path::Path;
+
+use takt_net::WaitMode;
+use takt_time::Span;
+
+pub(crate) use dataset::{FileSource, Source};
+pub(crate) use endpoint::EndpointConfig;
+pub(crate) use error::ConfigError;
+pub(crate) use node::{Key, Node, Origin, Value};
+pub(crate) use phase::{Load, OrderKind, Phase};
+pub(crate) use reader::parse_span;
+pub(crate) use secret::Secret;
+pub(crate) use set::{apply as apply_set, put};
+
+use reader::Table;
+
+/// A configuration, checked as far as that goes without looking at data sets and endpoints.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// What the run is called.
+    pub(crate) name: String,
+    pub(crate) endpoint: EndpointConfig,
+    /// How the reactor waits.
+    pub(crate) wait: WaitMode,
+    /// The core that the reactor's thread is pinned to.
+    pub(crate) core: Option<usize>,
+    /// The most connections to each endpoint.
+    pub(crate) max_connections: Option<usize>,
+    /// Whether a request that dies on a reused connection is sent once more.
+    pub(crate) retry_stale: bool,
+    /// Whether a journal is kept.
+    pub(crate) journal: bool,
+    /// What the phases' own seeds come from.
+    pub(crate) seed: u64,
+    pub(crate) order: OrderKind,
+    pub(crate) limits: RequestLimits,
+    /// At least one.
+    pub(crate) phases: Vec<Phase>,
+}
+
+/// Limits on each request; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestLimits {
+    pub(crate) request_timeout: Option<Span>,
+    pub(crate) first_byte_timeout: Option<Span>,
+    pub(crate) connect_timeout: Option<Span>,
+}
+
+/// Reads a configuration file into a tree, its variables filled in.
+pub(crate) fn read_file(path: &Path) -> anyhow::Result<Node> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| anyhow::anyhow!("{}: cannot be read: {error}", path.display()))?;
+    let mut tree = Node::from_yaml(&text, &path.display().to_string())?;
+    if tree.is_null() {
+        tree.value = Value::Map(Vec::new());
+    }
+    vars::fill_in(&mut tree, &environment)?;
+    Ok(tree)
+}
+
+/// A variable of the environment; one that is not UTF-8 counts as not set.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+impl Config {
+    /// Reads the tree for meaning. `default_name` is the run's name when it gives none.
+    pub(crate) fn read(tree: &Node, default_name: &str) -> Result<Self, ConfigError> {
+        let root = Table::open(tree, "", &keys::ROOT)?;
+        let name = match root.get("name") {
+            Some(field) => field.text()?.to_owned(),
+            None => default_name.to_owned(),
+        };
+        let endpoint = root.need("endpoint", "give its `url` (--url http://127.0.0.1:8000)")?;
+        let endpoint = EndpointConfig::read(&endpoint.table(&keys::ENDPOINT)?)?;
+        let (wait, core) = engine(&root)?;
+        let (max_connections, retry_stale) = connections(&root)?;
+        let seed = root.get("seed").map_or(Ok(DEFAULT_SEED), |f| f.count(0, u64::MAX))?;
+        let order = match root.get("order") {
+            Some(field) => field.choice(&OrderKind::WORDS, &[])?,
+            None => OrderKind::WithoutReplacement,
+        };
+        let journal = match root.get("journal") {
+            Some(field) => field.choice(&[("full", true), ("off", false)], &["sampled"])?,
+            None => true,
+        };
+        let limits = limits(&root)?;
+        let phases = phase::read_all(&root, &endpoint, seed)?;
+        Ok(Self {
+            name,
+            endpoint,
+            wait,
+            core,
+            max_connections,
+            retry_stale,
+            journal,
+            seed,
+            order,
+            limits,
+            phases,
+        })
+    }
+}
+
+fn engine(root: &Table<'_>) -> Result<(WaitMode, Option<usize>), ConfigError> {
+    let Some(field) = root.get("engine") else { return Ok((WaitMode::default(), None)) };
+    let table = field.table(&keys::ENGINE)?;
+    let wait = match table.get("wait") {
+        Some(field) => field
+            .text()?
+            .parse()
+            .map_err(|e: takt_net::WaitModeError| field.error(e.to_string()))?,
+        None => WaitMode::default(),
+    };
+    let core = table.get("core").map(|f| f.count(0, u64::from(u32::MAX))).transpose()?;
+    Ok((wait, core.map(|core| core as usize)))
+}
+
+fn connections(root: &Table<'_>) -> Result<(Option<usize>, bool), ConfigError> {
+    let Some(field) = root.get("connections") else { return Ok((None, true)) };
+    let table = field.table(&keys::CONNECTIONS)?;
+    let max = table.get("max").map(|f| f.count(1, u64::from(u32::MAX))).transpose()?;
+    let retry_stale = table.get("retry_stale").map_or(Ok(true), |f| f.flag())?;
+    Ok((max.map(|max| max as usize), retry_stale))
+}
+
+fn limits(root: &Table<'_>) -> Result<RequestLimits, ConfigError> {
+    let Some(field) = root.get("limits") else { return Ok(RequestLimits::default()) };
+    let table = field.table(&keys::LIMITS)?;
+    let span = |key| table.get(key).map(|f| f.span()).transpose();
+    Ok(RequestLimits {
+        request_timeout: span("request_timeout")?,
+        first_byte_timeout: span("first_byte_timeout")?,
+        connect_timeout: span("connect_timeout")?,
+    })
+}
+
+/// The seed of a configuration that gives none: runs repeat unless they are told not to.
+const DEFAULT_SEED: u64 = 42;

@@ -1,0 +1,247 @@
+//! Phases: what load, from which samples, and when it stops.
+
+use takt_record::PhaseKind;
+use takt_time::Span;
+use takt_wire::Api;
+
+use super::dataset::Source;
+use super::endpoint::EndpointConfig;
+use super::error::ConfigError;
+use super::keys;
+use super::reader::{Field, Table};
+
+/// A phase, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Phase {
+    pub(crate) name: String,
+    pub(crate) kind: PhaseKind,
+    pub(crate) load: Load,
+    pub(crate) source: Source,
+    pub(crate) stop: Stop,
+    pub(crate) drain_after: bool,
+    pub(crate) drain_timeout: Option<Span>,
+    pub(crate) seed: u64,
+}
+
+/// A load pattern.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Load {
+    Poisson { rate: f64 },
+    Constant { rate: f64 },
+    MaxThroughput { max_in_flight: Option<u64> },
+    Concurrency { target: u32 },
+}
+
+/// When a phase stops issuing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Stop {
+    pub(crate) requests: Option<u64>,
+    pub(crate) duration: Option<Span>,
+    pub(crate) min_duration: Option<Span>,
+    pub(crate) max_duration: Option<Span>,
+    /// Mean arrivals a second, where the pattern has them.
+    rate: Option<f64>,
+}
+
+/// In which order samples are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrderKind {
+    WithoutReplacement,
+    WithReplacement,
+    Sequential,
+}
+
+impl OrderKind {
+    pub(crate) const WORDS: [(&'static str, Self); 3] = [
+        ("without_replacement", Self::WithoutReplacement),
+        ("with_replacement", Self::WithReplacement),
+        ("sequential", Self::Sequential),
+    ];
+
+    pub(crate) fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, kind)| *kind == self);
+        found.map_or("", |(word, _)| word)
+    }
+}
+
+impl Load {
+    /// Its name in the configuration.
+    pub(crate) fn pattern(self) -> &'static str {
+        match self {
+            Self::Poisson { .. } => "poisson",
+            Self::Constant { .. } => "constant",
+            Self::MaxThroughput { .. } => "max_throughput",
+            Self::Concurrency { .. } => "concurrency",
+        }
+    }
+
+    /// Mean arrivals a second of an open loop.
+    pub(crate) fn rate(self) -> Option<f64> {
+        match self {
+            Self::Poisson { rate } | Self::Constant { rate } => Some(rate),
+            Self::MaxThroughput { .. } | Self::Concurrency { .. } => None,
+        }
+    }
+
+    fn read(field: &Field<'_>) -> Result<Self, ConfigError> {
+        let table = field.table(&keys::LOAD)?;
+        let words = ["poisson", "constant", "max_throughput", "concurrency"].map(|w| (w, w));
+        let pattern = table.need("pattern", "poisson, constant, max_throughput or concurrency")?;
+        let pattern = pattern.choice(&words, &["gamma", "ramp", "trace", "agentic"])?;
+        let only = |keys: &[&str]| {
+            let others = ["rate", "target_concurrency", "max_in_flight"];
+            let why = format!("pattern `{pattern}` does not use it");
+            others.iter().filter(|o| !keys.contains(o)).try_for_each(|o| table.refuse(o, &why))
+        };
+        let rate = || {
+            let field = table.need("rate", "requests a second, on average")?;
+            let rate = field.positive()?;
+            // The bounds of the arrival processes.
+            if (1e-9..=1e9).contains(&rate) {
+                Ok(rate)
+            } else {
+                Err(field.error("must be between 1e-9 and 1e9"))
+            }
+        };
+        Ok(match pattern {
+            "poisson" => {
+                only(&["rate"])?;
+                Self::Poisson { rate: rate()? }
+            }
+            "constant" => {
+                only(&["rate"])?;
+                Self::Constant { rate: rate()? }
+            }
+            "max_throughput" => {
+                only(&["max_in_flight"])?;
+                let bound = table.get("max_in_flight").map(|f| f.count(1, u64::MAX)).transpose()?;
+                Self::MaxThroughput { max_in_flight: bound }
+            }
+            _ => {
+                only(&["target_concurrency"])?;
+                let target = table.need("target_concurrency", "requests to keep in flight")?;
+                Self::Concurrency { target: target.count(1, TARGET_MAX)? as u32 }
+            }
+        })
+    }
+}
+
+impl Stop {
+    fn read(phase: &Table<'_>, load: Load) -> Result<Self, ConfigError> {
+        let span = |key| phase.get(key).map(|f| f.span()).transpose();
+        let requests = phase.get("requests").map(|f| f.count(1, u64::MAX)).transpose()?;
+        let (duration, min, max) =
+            (span("duration")?, span("min_duration")?, span("max_duration")?);
+        if requests.is_some() || duration.is_some() {
+            let why = "it repeats the dataset, and `requests` or `duration` says when to stop";
+            phase.refuse("min_duration", why)?;
+        }
+        if duration.zip(max).is_some_and(|(duration, max)| max >= duration) {
+            phase.refuse("max_duration", "`duration` ends the phase no later")?;
+        }
+        if min.zip(max).is_some_and(|(min, max)| max < min) {
+            return Err(phase.error("`max_duration` is shorter than `min_duration`"));
+        }
+        let rate = load.rate();
+        Ok(Self { requests, duration, min_duration: min, max_duration: max, rate })
+    }
+
+    /// Refuses a phase that would have no end.
+    pub(super) fn must_end(&self, phase: &Table<'_>, why: &str) -> Result<(), ConfigError> {
+        if self.requests.is_some() || self.duration.is_some() {
+            return Ok(());
+        }
+        Err(phase.error(format!(
+            "says not when to stop, and {why}; give `requests` (--requests 500) or `duration` \
+             (--duration 60s)"
+        )))
+    }
+
+    /// How many different prompts to make up: one a request, as far as that can be known and kept.
+    pub(super) fn prompts(&self) -> usize {
+        let by_time = self.duration.zip(self.rate).map(|(d, r)| (d.as_secs_f64() * r * 1.2) as u64);
+        let wanted = self.requests.into_iter().chain(by_time).min().unwrap_or(PROMPTS_MAX);
+        wanted.clamp(1, PROMPTS_MAX) as usize
+    }
+}
+
+/// Reads the phases. A seed of its own comes from the session's and the phase's place, so that a warm-up does
+/// not send what the phase after it measures.
+pub(super) fn read_all(
+    root: &Table<'_>,
+    endpoint: &EndpointConfig,
+    seed: u64,
+) -> Result<Vec<Phase>, ConfigError> {
+    let why =
+        "say what load to make: --rate, --concurrency or --max-throughput, or phases in a file";
+    let list = root.need("phases", why)?;
+    let session = root.get("dataset");
+    let mut phases: Vec<Phase> = Vec::new();
+    for (place, field) in list.items().iter().enumerate() {
+        let table = field.table(&keys::PHASE)?;
+        let seed = seed.wrapping_add(place as u64);
+        let phase = Phase::read(&table, session.as_ref(), endpoint.api, seed)?;
+        if endpoint.api == Api::Raw
+            && !endpoint.body.is_empty()
+            && matches!(phase.source, Source::File(_))
+        {
+            let says = "`endpoint.body` has no effect: api `raw` sends the rows of the dataset";
+            return Err(table.error(says));
+        }
+        if phases.iter().any(|other| other.name == phase.name) {
+            let says = format!("another phase is called `{}` too; names must differ", phase.name);
+            return Err(table.error(says));
+        }
+        phases.push(phase);
+    }
+    if phases.is_empty() {
+        return Err(list.error(format!("is empty; {why}")));
+    }
+    if phases.len() > PHASES_MAX {
+        return Err(list.error(format!("has more than {PHASES_MAX} phases")));
+    }
+    Ok(phases)
+}
+
+impl Phase {
+    fn read(
+        table: &Table<'_>,
+        session: Option<&Field<'_>>,
+        api: Api,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        let kinds = [("performance", PhaseKind::Performance), ("warmup", PhaseKind::Warmup)];
+        let kind = match table.get("type") {
+            Some(field) => field.choice(&kinds, &["accuracy"])?,
+            None => PhaseKind::Performance,
+        };
+        let load = Load::read(&table.need("load", "such as {pattern: poisson, rate: 50}")?)?;
+        let stop = Stop::read(table, load)?;
+        let source = Source::read(table.get("dataset").as_ref(), session, api, table, &stop)?;
+        let drain_after = match table.get("drain_after") {
+            Some(field) => field.flag()?,
+            None => kind != PhaseKind::Warmup,
+        };
+        if !drain_after {
+            let why = "this phase is not drained; set `drain_after: true` (off for a warm-up)";
+            table.refuse("drain_timeout", why)?;
+        }
+        Ok(Self {
+            name: table.need("name", "each phase has one of its own")?.text()?.to_owned(),
+            kind,
+            load,
+            source,
+            stop,
+            drain_after,
+            drain_timeout: table.get("drain_timeout").map(|f| f.span()).transpose()?,
+            seed: table.get("seed").map_or(Ok(seed), |f| f.count(0, u64::MAX))?,
+        })
+    }
+}
+
+/// Semaphore permits; far above any number of descriptors.
+const TARGET_MAX: u64 = 10_000_000;
+/// Prompts of the default length that are made up: some 13 MB of them.
+const PROMPTS_MAX: u64 = 16_384;
+/// Phases are numbered by 16 bits.
+const PHASES_MAX: usize = u16::MAX as usize;

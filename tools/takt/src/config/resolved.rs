@@ -1,0 +1,151 @@
+//! The configuration written out again: nothing implied, secrets taken out. What `config.yaml` and the
+//! `config` of a result hold.
+
+use std::path::Path;
+
+use serde_json::{Map, Value as Json, json};
+use takt_dataset::Lengths;
+use takt_time::Span;
+use takt_wire::{Api, REDACTED, is_secret_name};
+
+use super::Config;
+use super::dataset::{SYNTHETIC, Source};
+use super::endpoint::EndpointConfig;
+use super::phase::{Load, Phase};
+
+impl Config {
+    /// The configuration as JSON. Reading it again gives the same, secrets aside.
+    pub(crate) fn resolved(&self) -> Json {
+        let limits = &self.limits;
+        json!({
+            "name": self.name,
+            "endpoint": endpoint(&self.endpoint),
+            "engine": {"wait": self.wait.to_string(), "core": self.core},
+            "connections": {"max": self.max_connections, "retry_stale": self.retry_stale},
+            "journal": if self.journal { "full" } else { "off" },
+            "seed": self.seed,
+            "order": self.order.word(),
+            "limits": {
+                "request_timeout": span(limits.request_timeout),
+                "first_byte_timeout": span(limits.first_byte_timeout),
+                "connect_timeout": span(limits.connect_timeout),
+            },
+            "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The configuration as a file that can be run again once its secrets are put back.
+    pub(crate) fn to_yaml(&self) -> String {
+        let mut json = self.resolved();
+        escape(&mut json);
+        // A tree of strings, numbers and maps can always be written; JSON is YAML too.
+        serde_saphyr::to_string(&json).unwrap_or_else(|_| json.to_string())
+    }
+}
+
+fn endpoint(endpoint: &EndpointConfig) -> Json {
+    let urls: Vec<_> = endpoint.urls.iter().map(ToString::to_string).collect();
+    let mut out = Map::new();
+    out.insert("url".into(), if let [one] = &urls[..] { json!(one) } else { json!(urls) });
+    out.insert("api".into(), json!(endpoint.api.as_str()));
+    if !endpoint.model.is_empty() {
+        out.insert("model".into(), json!(endpoint.model));
+    }
+    if endpoint.api_key.is_some() {
+        out.insert("api_key".into(), json!(REDACTED));
+    }
+    let mut headers: Map<String, Json> = Map::new();
+    for (name, value) in &endpoint.headers {
+        let shown = if is_secret_name(name) { REDACTED } else { value.reveal() };
+        let values = headers.entry(name.clone()).or_insert_with(|| json!([]));
+        if let Json::Array(values) = values {
+            values.push(json!(shown));
+        }
+    }
+    out.insert("headers".into(), Json::Object(headers));
+    if endpoint.api != Api::Raw {
+        out.insert("stream".into(), json!(endpoint.stream));
+        out.insert("extra_body".into(), without_secrets(&endpoint.extra_body));
+    }
+    out.insert("body".into(), without_secrets(&endpoint.body));
+    Json::Object(out)
+}
+
+fn phase(phase: &Phase) -> Json {
+    let load = match phase.load {
+        Load::Poisson { rate } | Load::Constant { rate } => {
+            json!({"pattern": phase.load.pattern(), "rate": rate})
+        }
+        Load::MaxThroughput { max_in_flight } => {
+            json!({"pattern": phase.load.pattern(), "max_in_flight": max_in_flight})
+        }
+        Load::Concurrency { target } => {
+            json!({"pattern": phase.load.pattern(), "target_concurrency": target})
+        }
+    };
+    json!({
+        "name": phase.name,
+        "type": phase.kind.as_str(),
+        "load": load,
+        "dataset": source(&phase.source),
+        "requests": phase.stop.requests,
+        "duration": span(phase.stop.duration),
+        "min_duration": span(phase.stop.min_duration),
+        "max_duration": span(phase.stop.max_duration),
+        "drain_after": phase.drain_after,
+        "drain_timeout": span(phase.drain_timeout),
+        "seed": phase.seed,
+    })
+}
+
+fn source(source: &Source) -> Json {
+    match source {
+        Source::Fixed => Json::Null,
+        Source::Synthetic { prompts, words } => {
+            let words = match words {
+                Lengths::Fixed(words) => json!(words),
+                Lengths::Uniform { min, max } => json!({"min": min, "max": max}),
+            };
+            json!({"format": SYNTHETIC, "prompts": prompts, "words": words})
+        }
+        Source::File(file) => json!({
+            "path": absolute(&file.path),
+            "format": file.format.name(),
+            "prompt": file.columns.prompt,
+            "system": file.columns.system,
+        }),
+    }
+}
+
+/// From anywhere the same file.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+fn span(span: Option<Span>) -> Option<String> {
+    let span = std::time::Duration::from_nanos(span?.as_nanos());
+    Some(humantime::format_duration(span).to_string())
+}
+
+/// Strings whose names say that they are secrets are taken out, at any depth.
+fn without_secrets(map: &Map<String, Json>) -> Json {
+    fn clean(name: &str, value: &Json) -> Json {
+        match value {
+            Json::String(_) if is_secret_name(name) => json!(REDACTED),
+            Json::Array(items) => items.iter().map(|item| clean(name, item)).collect(),
+            Json::Object(map) => without_secrets(map),
+            other => other.clone(),
+        }
+    }
+    Json::Object(map.iter().map(|(name, value)| (name.clone(), clean(name, value))).collect())
+}
+
+/// Dollar signs are doubled, so that none is read as the start of a variable.
+fn escape(json: &mut Json) {
+    match json {
+        Json::String(text) if text.contains('$') => *text = text.replace('$', "$$"),
+        Json::Array(items) => items.iter_mut().for_each(escape),
+        Json::Object(map) => map.values_mut().for_each(escape),
+        _ => {}
+    }
+}

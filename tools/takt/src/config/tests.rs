@@ -1,0 +1,190 @@
+//! The configuration as a user meets it: what is read, and what is said to what cannot be.
+
+use super::*;
+use takt_wire::Api;
+
+fn read(yaml: &str) -> Result<Config, String> {
+    let mut tree = Node::from_yaml(yaml, "dir/f.yaml").map_err(|e| e.to_string())?;
+    let environment = |name: &str| (name == "KEY").then(|| "hunter2".to_owned());
+    vars::fill_in(&mut tree, &environment).map_err(|e| e.to_string())?;
+    Config::read(&tree, "f").map_err(|e| e.to_string())
+}
+
+fn refused(yaml: &str) -> String {
+    match read(yaml) {
+        Err(error) => error,
+        Ok(config) => panic!("taken: {}", config.to_yaml()),
+    }
+}
+
+/// A whole configuration with one thing in it changed.
+fn sweep(from: &str, to: &str) -> String {
+    assert!(SWEEP.contains(from), "{from}");
+    SWEEP.replacen(from, to, 1)
+}
+
+const SWEEP: &str = "\
+endpoint:
+  url: http://127.0.0.1:8000
+  api: openai-chat
+  model: m
+  api_key: ${KEY}
+  headers: {X-Team: [perf, test], X-Auth: hunter2}
+  body: {temperature: 0, stop: '$${x} $', password: hunter2}
+dataset: {path: q.jsonl, prompt: question}
+engine: {wait: spin, core: 1}
+connections: {max: 64, retry_stale: false}
+limits: {request_timeout: 120s}
+phases:
+  - {name: warm, type: warmup, load: {pattern: concurrency, target_concurrency: 4}, requests: 32}
+  - {name: perf, load: {pattern: poisson, rate: 12.5}, duration: 90s, drain_timeout: 1500ms}
+  - {name: burst, load: {pattern: max_throughput, max_in_flight: 9}, dataset: {format: synthetic},
+     requests: 7, seed: 5}
+";
+
+#[test]
+fn a_whole_configuration_is_read_as_it_stands() {
+    let config = read(SWEEP).unwrap();
+    assert_eq!(config.endpoint.api, Api::OpenaiChat);
+    assert_eq!(config.endpoint.api_key.as_ref().unwrap().reveal(), "hunter2");
+    assert_eq!(config.endpoint.headers.len(), 3);
+    assert_eq!((config.wait, config.core), (WaitMode::Spin, Some(1)));
+    assert_eq!((config.max_connections, config.retry_stale), (Some(64), false));
+    let [warm, perf, burst] = &config.phases[..] else { panic!() };
+    assert_eq!(warm.load, Load::Concurrency { target: 4 });
+    assert!(!warm.drain_after && perf.drain_after);
+    assert_eq!(perf.drain_timeout, Some(Span::from_millis(1500)));
+    assert_eq!((warm.seed, perf.seed, burst.seed), (42, 43, 5));
+    let Source::File(file) = &perf.source else { panic!() };
+    assert_eq!(file.path, Path::new("dir/q.jsonl"), "relative to the file that names it");
+    let Source::Synthetic { prompts, .. } = burst.source else { panic!() };
+    assert_eq!(prompts, 7, "a prompt a request");
+}
+
+#[test]
+fn k3_what_is_written_out_holds_no_secret_and_reads_back_as_the_same() {
+    let config = read(SWEEP).unwrap();
+    let yaml = config.to_yaml();
+    assert!(!yaml.contains("hunter2") && !format!("{config:?}").contains("hunter2"), "{yaml}");
+    assert!(refused(&yaml).contains("api_key: is `<redacted>`"), "{}", refused(&yaml));
+    let without = SWEEP
+        .replace("  api_key: ${KEY}\n", "")
+        .replace(", X-Auth: hunter2", "")
+        .replace(", password: hunter2", "");
+    let config = read(&without).unwrap();
+    let again = read(&config.to_yaml()).unwrap();
+    assert_eq!(config.resolved(), again.resolved(), "{}", config.to_yaml());
+}
+
+#[test]
+fn k1_unknown_keys_are_refused_with_line_and_nearest_name() {
+    for (from, to, expected) in [
+        (
+            "  model: m",
+            "  modle: m",
+            "dir/f.yaml:4: endpoint.modle: is not known; did you mean `model`?",
+        ),
+        (
+            "connections:",
+            "conections:",
+            "dir/f.yaml:10: conections: is not known; did you mean `connections`?",
+        ),
+        (
+            "rate: 12.5",
+            "rat: 12.5",
+            "dir/f.yaml:14: phases[1].load.rat: is not known; did you mean `rate`?",
+        ),
+        ("prompt: question", "colour: x", "dataset.colour: is not known; known here: path, "),
+    ] {
+        let error = refused(&sweep(from, to));
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn k1_a_key_at_the_wrong_level_is_told_where_it_belongs() {
+    for (from, to, expected) in [
+        ("engine:", "model: m\nengine:", "model: is not known here; it belongs under `endpoint`"),
+        ("duration: 90s", "rate: 5", "phases[1].rate: is not known here; it belongs under `load`"),
+        (
+            "  model: m",
+            "  seed: 7",
+            "endpoint.seed: is not known here; it belongs at the top level",
+        ),
+    ] {
+        let error = refused(&sweep(from, to));
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn k1_what_would_have_no_effect_is_refused() {
+    for (from, to, expected) in [
+        ("rate: 12.5", "rate: 12.5, target_concurrency: 3", "pattern `poisson` does not use it"),
+        ("requests: 32}", "requests: 32, drain_timeout: 1s}", "this phase is not drained"),
+        ("duration: 90s", "duration: 90s, min_duration: 2s", "min_duration: has no effect"),
+        ("duration: 90s", "duration: 90s, max_duration: 2m", "max_duration: has no effect"),
+        ("format: synthetic", "format: synthetic, path: x", "synthetic prompts come from no file"),
+        ("prompt: question", "words: 7", "words: has no effect: it is for `format: synthetic`"),
+        ("openai-chat", "raw", "endpoint.model: has no effect: api `raw`"),
+    ] {
+        let error = refused(&sweep(from, to));
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
+    for (from, to) in [
+        ("engine:", "slo: {}\nengine:"),
+        ("type: warmup", "type: accuracy"),
+        ("pattern: poisson, rate: 12.5", "pattern: gamma"),
+        ("api: openai-chat", "api: sglang-generate"),
+        ("core: 1", "pacer: thread"),
+        ("http://", "https://"),
+    ] {
+        let error = refused(&sweep(from, to));
+        assert!(error.contains("not supported by this version"), "{error}");
+    }
+}
+
+#[test]
+fn values_of_the_wrong_kind_say_what_is_wanted() {
+    for (from, to, expected) in [
+        ("rate: 12.5", "rate: fast", "load.rate: must be a number, not text"),
+        ("rate: 12.5", "rate: 0", "load.rate: must be a number above 0"),
+        ("requests: 32", "requests: 3.5", "requests: must be a whole number, 1 or more"),
+        ("duration: 90s", "duration: 90", "duration: needs a unit: write 60s"),
+        (
+            "model: m",
+            "model: 4",
+            "endpoint.model: must be text, not a number; put the value in quotes",
+        ),
+        ("retry_stale: false", "retry_stale: no", "must be true or false, not text"),
+        ("wait: spin", "wait: spni", "did you mean `spin`"),
+        ("pattern: poisson", "pattern: poison", "did you mean `poisson`?"),
+        ("name: perf", "name: warm", "another phase is called `warm`"),
+        ("q.jsonl", "q.jsnol", "did you mean `jsonl`?"),
+        ("http://", "htp://", "scheme that is not known"),
+        ("body: {", "body: [{", "did not find"),
+    ] {
+        let error = refused(&sweep(from, to));
+        assert!(error.contains(expected) || expected == "did not find", "{error}");
+    }
+}
+
+#[test]
+fn a_phase_without_rows_must_say_when_it_stops() {
+    let error = refused(&sweep("     requests: 7, seed: 5}", "     seed: 5}"));
+    assert!(error.contains("says not when to stop") && error.contains("--requests"), "{error}");
+    let once = read(&sweep(", duration: 90s, drain_timeout: 1500ms", "")).unwrap();
+    assert_eq!(once.phases[1].stop.requests, None, "a file is sent once");
+}
+
+#[test]
+fn numbers_may_come_from_variables_and_an_empty_key_is_none() {
+    let config = read(&sweep("rate: 12.5", "rate: '${RATE:-3}'")).unwrap();
+    assert_eq!(config.phases[1].load.rate(), Some(3.0));
+    let config = read(&sweep("${KEY}", "${NO_KEY:-}")).unwrap();
+    assert_eq!(config.endpoint.api_key, None);
+}

@@ -1,0 +1,71 @@
+//! What is said while a run goes on: all of it on stderr, above the progress bar if there is one.
+
+use std::fmt::Display;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indicatif::ProgressBar;
+
+use crate::cli::{LogLevel, OutputArgs};
+
+/// A hold on stderr for every thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Console {
+    level: LogLevel,
+    bar: Arc<Mutex<Option<ProgressBar>>>,
+    has_bar: bool,
+}
+
+impl Console {
+    pub(crate) fn new(output: OutputArgs) -> Self {
+        let level =
+            if output.quiet { output.log_level.min(LogLevel::Warn) } else { output.log_level };
+        let has_bar = !output.quiet && std::io::stderr().is_terminal();
+        Self { level, bar: Arc::default(), has_bar }
+    }
+
+    /// Whether a bar is to be shown.
+    pub(crate) fn has_bar(&self) -> bool {
+        self.has_bar
+    }
+
+    /// Shows `bar` below all lines from now on, or none.
+    pub(crate) fn show(&self, bar: Option<ProgressBar>) {
+        let before = std::mem::replace(&mut *self.lock(), bar);
+        if let Some(before) = before {
+            before.finish_and_clear();
+        }
+    }
+
+    pub(crate) fn error(&self, message: impl Display) {
+        self.line(LogLevel::Error, "error: ", &message);
+    }
+
+    pub(crate) fn warn(&self, message: impl Display) {
+        self.line(LogLevel::Warn, "warning: ", &message);
+    }
+
+    pub(crate) fn info(&self, message: impl Display) {
+        self.line(LogLevel::Info, "", &message);
+    }
+
+    pub(crate) fn debug(&self, message: impl Display) {
+        self.line(LogLevel::Debug, "debug: ", &message);
+    }
+
+    fn line(&self, level: LogLevel, word: &str, message: &dyn Display) {
+        if level > self.level {
+            return;
+        }
+        // Whoever closed stderr does not want to know.
+        let print = || drop(writeln!(std::io::stderr().lock(), "{word}{message}"));
+        match &*self.lock() {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<ProgressBar>> {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

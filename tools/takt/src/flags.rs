@@ -1,0 +1,189 @@
+//! The flags of `takt run` put into the tree of the configuration, each at the key that it stands for.
+
+use anyhow::bail;
+
+use crate::cli::{Arrivals, RunArgs};
+use crate::config::{self, Config, ConfigError, Key, Node, Origin, Value};
+
+/// The configuration that file, flags and `--set` add up to, in this order of precedence from low to
+/// high.
+pub(crate) fn configuration(args: &RunArgs) -> anyhow::Result<Config> {
+    let mut tree = match &args.config {
+        Some(path) => config::read_file(path)?,
+        None => Node::map(),
+    };
+    put_flags(&mut tree, args)?;
+    put_phases(&mut tree, args)?;
+    for argument in &args.set {
+        config::apply_set(&mut tree, argument)?;
+    }
+    let stem = args.config.as_ref().and_then(|path| path.file_stem());
+    let name = stem.map_or("run".into(), |stem| stem.to_string_lossy());
+    Ok(Config::read(&tree, &name)?)
+}
+
+fn put_flags(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
+    let mut text = |flag: &'static str, path: &[&str], value: Option<&str>| match value {
+        Some(value) => config::put(tree, path, Node::text(value, Origin::Flag(flag))),
+        None => Ok(()),
+    };
+    text("--api", &["endpoint", "api"], args.api.as_deref())?;
+    text("--model", &["endpoint", "model"], args.model.as_deref())?;
+    text("--wait", &["engine", "wait"], args.wait.as_deref())?;
+    text("--order", &["order"], args.order.as_deref())?;
+    text("--name", &["name"], args.name.as_deref())?;
+    text("--request-timeout", &["limits", "request_timeout"], args.request_timeout.as_deref())?;
+    text("--prompt-column", &["dataset", "prompt"], args.prompt_column.as_deref())?;
+    if let Some(path) = &args.dataset {
+        let Some(path) = path.to_str() else { bail!("--dataset: the path is not UTF-8") };
+        text("--dataset", &["dataset", "path"], Some(path))?;
+    }
+    let mut put = |flag: &'static str, path: &[&str], value: Value| {
+        config::put(tree, path, Node::new(value, Origin::Flag(flag)))
+    };
+    if !args.url.is_empty() {
+        let at = Origin::Flag("--url");
+        let urls = args.url.iter().map(|url| Node::text(url, at.clone())).collect();
+        put("--url", &["endpoint", "url"], Value::List(urls))?;
+    }
+    if args.stream || args.no_stream {
+        let flag = if args.stream { "--stream" } else { "--no-stream" };
+        put(flag, &["endpoint", "stream"], Value::Bool(args.stream))?;
+    }
+    if let Some(max) = args.max_connections {
+        put("--max-connections", &["connections", "max"], Value::Number(max.into()))?;
+    }
+    if let Some(seed) = args.seed {
+        put("--seed", &["seed"], Value::Number(seed.into()))?;
+    }
+    if let Some(core) = args.core {
+        put("--core", &["engine", "core"], Value::Number(core.into()))?;
+    }
+    if let Some(variable) = &args.api_key_env {
+        let Some(key) = config::environment(variable) else {
+            bail!("--api-key-env: the variable {variable} is not set");
+        };
+        put("--api-key-env", &["endpoint", "api_key"], Value::Text(key))?;
+    }
+    if let Some(json) = &args.extra_body {
+        // The text is not shown: it may hold anything.
+        let Ok(body @ serde_json::Value::Object(_)) = serde_json::from_str(json) else {
+            bail!("--extra-body: is no JSON object; write '{{\"max_tokens\": 128}}'");
+        };
+        let at = Origin::Flag("--extra-body");
+        config::put(tree, &["endpoint", "extra_body"], Node::from_json(body, &at))?;
+    }
+    put_headers(tree, &args.header)
+}
+
+/// Headers given as flags take the place of those of the same name in the file.
+fn put_headers(tree: &mut Node, headers: &[String]) -> anyhow::Result<()> {
+    let at = Origin::Flag("--header");
+    let mut given: Vec<(String, Vec<Node>)> = Vec::new();
+    for header in headers {
+        let Some((name, value)) = header.split_once(':') else {
+            bail!("--header: write NAME: VALUE, such as 'X-Team: perf'");
+        };
+        let value = Node::text(value.trim(), at.clone());
+        match given.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name.trim())) {
+            Some((_, values)) => values.push(value),
+            None => given.push((name.trim().to_owned(), vec![value])),
+        }
+    }
+    for (name, values) in given {
+        let values = Node::new(Value::List(values), at.clone());
+        let name = in_file(tree, &name).unwrap_or(name);
+        config::put(tree, &["endpoint", "headers", &name], values)?;
+    }
+    Ok(())
+}
+
+/// The header of this name as the file spells it.
+fn in_file(tree: &Node, name: &str) -> Option<String> {
+    let Value::Map(headers) = &tree.get("endpoint")?.get("headers")?.value else { return None };
+    let found = headers.iter().find(|(key, _)| key.name.eq_ignore_ascii_case(name));
+    found.map(|(key, _)| key.name.clone())
+}
+
+/// The phases that the load flags stand for: one that is measured, and before it a warm-up if asked for.
+fn put_phases(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
+    let Some((flag, load)) = load(args) else {
+        let stray = [
+            ("--requests", args.requests.is_some()),
+            ("--duration", args.duration.is_some()),
+            ("--warmup-requests", args.warmup_requests.is_some()),
+        ];
+        if let Some((flag, _)) = stray.iter().find(|(_, given)| *given) {
+            let why = if tree.get("phases").is_some() {
+                "the file has phases of its own; use --set phases.NAME.requests=N"
+            } else {
+                "goes with --rate, --concurrency or --max-throughput, and one of them is required"
+            };
+            return Err(ConfigError::new(Origin::Flag(flag), "", why).into());
+        }
+        return Ok(());
+    };
+    if tree.get("phases").is_some_and(|phases| !phases.is_null()) {
+        let why = "the file has phases of its own; change one with --set phases.NAME.load.rate=50";
+        return Err(ConfigError::new(Origin::Flag(flag), "", why).into());
+    }
+    let mut phases = Vec::new();
+    if let Some(requests) = args.warmup_requests {
+        let at = Origin::Flag("--warmup-requests");
+        let requests = Node::new(Value::Number(requests.into()), at.clone());
+        phases.push(phase("warmup", &load, vec![("requests", requests)], &at));
+    }
+    let at = Origin::Flag(flag);
+    let mut stop = Vec::new();
+    if let Some(requests) = args.requests {
+        let at = Origin::Flag("--requests");
+        stop.push(("requests", Node::new(Value::Number(requests.into()), at)));
+    }
+    if let Some(duration) = &args.duration {
+        stop.push(("duration", Node::text(duration, Origin::Flag("--duration"))));
+    }
+    phases.push(phase("performance", &load, stop, &at));
+    Ok(config::put(tree, &["phases"], Node::new(Value::List(phases), at))?)
+}
+
+fn load(args: &RunArgs) -> Option<(&'static str, Node)> {
+    let number = |value: f64| {
+        let number = serde_json::Number::from_f64(value);
+        number.map_or_else(|| Value::Text(value.to_string()), Value::Number)
+    };
+    let (flag, pattern, value) = if let Some(rate) = args.rate {
+        let pattern = match args.arrivals {
+            Some(Arrivals::Constant) => "constant",
+            Some(Arrivals::Poisson) | None => "poisson",
+        };
+        ("--rate", pattern, Some(("rate", number(rate))))
+    } else if let Some(target) = args.concurrency {
+        let target = Value::Number(target.into());
+        ("--concurrency", "concurrency", Some(("target_concurrency", target)))
+    } else if args.max_throughput {
+        ("--max-throughput", "max_throughput", None)
+    } else {
+        return None;
+    };
+    let at = Origin::Flag(flag);
+    let mut keys = vec![("pattern", Node::text(pattern, at.clone()))];
+    keys.extend(value.map(|(key, value)| (key, Node::new(value, at.clone()))));
+    Some((flag, map(keys, &at)))
+}
+
+/// A phase that is called what it is.
+fn phase(kind: &str, load: &Node, rest: Vec<(&str, Node)>, at: &Origin) -> Node {
+    let mut keys = vec![
+        ("name", Node::text(kind, at.clone())),
+        ("type", Node::text(kind, at.clone())),
+        ("load", load.clone()),
+    ];
+    keys.extend(rest);
+    map(keys, at)
+}
+
+fn map(keys: Vec<(&str, Node)>, at: &Origin) -> Node {
+    let entries =
+        keys.into_iter().map(|(name, node)| (Key { name: name.to_owned(), at: at.clone() }, node));
+    Node::new(Value::Map(entries.collect()), at.clone())
+}

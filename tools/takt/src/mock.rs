@@ -1,0 +1,185 @@
+//! `takt mock`: the reference server on this thread, its truth written by another.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use takt_engine::{Remote, System, Target};
+use takt_mock::{
+    InstantConfig, Mode, Server, ServerConfig, ServerMsg, TimedConfig, Truth, TruthSink,
+};
+use takt_net::{MioHost, WaitMode, affinity, limits, signals};
+
+use crate::cli::{MockArgs, MockMode};
+use crate::exit::{Exit, Failure, OrExit as _};
+
+/// Serves until a signal comes.
+pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
+    limits::raise_open_files().or_exit(Exit::Setup)?;
+    let truth = args.truth.as_deref().map(|path| TruthFile::create(path, args.truth_events));
+    let (sink, writer) = truth.transpose().or_exit(Exit::Setup)?.unzip();
+    crate::run::pin(args.core)?;
+    let config = config(args).or_exit(Exit::Input)?;
+    let served = serve(config, args.wait, sink, listening, |stop| {
+        signals::on_stop(move |_, _| drop(stop.send(ServerMsg::Stop)))
+    });
+    served.or_exit(Exit::Setup)?;
+    match writer
+        .map(|writer| writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    {
+        Some(Err(error)) => Err(Failure::says(Exit::Internal, format!("--truth: {error}"))),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// Runs a server on this thread until it is told to stop. `listening` hears its address; `stop` is given the
+/// way to stop it, before it listens.
+pub(crate) fn serve(
+    config: ServerConfig,
+    wait: WaitMode,
+    truth: Option<TruthFile>,
+    listening: impl FnOnce(SocketAddr) + Send + 'static,
+    stop: impl FnOnce(Remote<ServerMsg>) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let at = config.listen.clone();
+    let mut server = Server::new(config)?;
+    if let Some(truth) = truth {
+        server = server.with_truth(truth);
+    }
+    let (tell, failed) = channel();
+    let server = server.on_listening(move |bound| match bound {
+        Ok(address) => {
+            if let Some(address) = address {
+                listening(address);
+            }
+        }
+        // Read below, once the system has stopped.
+        Err(error) => drop(tell.send(error)),
+    });
+    let mut system = System::new(MioHost::new(wait)?);
+    let capacity = server.mailbox_capacity();
+    let server = system.spawn(server, capacity);
+    stop(system.remote(&server, STOPS))?;
+    system.run()?;
+    match failed.try_recv() {
+        Err(_) => Ok(()),
+        Ok(error) => anyhow::bail!("cannot listen at {at:?}: {error}"),
+    }
+}
+
+fn listening(address: SocketAddr) {
+    let mut out = io::stdout().lock();
+    // A server whose stdout is closed serves all the same.
+    drop(writeln!(out, "listening on {address}").and_then(|()| out.flush()));
+}
+
+fn config(args: &MockArgs) -> anyhow::Result<ServerConfig> {
+    let mode = match args.mode {
+        MockMode::Instant => Mode::Instant(instant(args)?),
+        MockMode::Timed => Mode::Timed(timed(args)),
+    };
+    let mut config = ServerConfig::new(Target::tcp(args.listen), mode);
+    config.model.clone_from(&args.model);
+    config.close_after = args.close_after;
+    config.anchor = takt_net::anchor();
+    Ok(config)
+}
+
+/// What `instant` looks at, and a refusal of what it does not.
+fn instant(args: &MockArgs) -> anyhow::Result<InstantConfig> {
+    let others = [
+        ("--ttft", args.ttft.is_some()),
+        ("--tpot", args.tpot.is_some()),
+        ("--tokens-per-event", args.tokens_per_event.is_some()),
+        ("--slots", args.slots.is_some()),
+        ("--errors", !args.errors.is_empty()),
+        ("--seed", args.seed.is_some()),
+    ];
+    if let Some((flag, _)) = others.iter().find(|(_, given)| *given) {
+        anyhow::bail!("{flag}: has no effect with --mode instant; use --mode timed");
+    }
+    let tokens = match args.tokens.map(|tokens| tokens.to_string()) {
+        None => return Ok(InstantConfig::default()),
+        Some(text) => text.parse::<NonZeroU32>().map_err(|_| {
+            anyhow::anyhow!("--tokens: --mode instant has answers of one length; write a number")
+        })?,
+    };
+    Ok(InstantConfig { tokens })
+}
+
+fn timed(args: &MockArgs) -> TimedConfig {
+    let default = TimedConfig::default();
+    TimedConfig {
+        seed: args.seed.unwrap_or(default.seed),
+        ttft: args.ttft.unwrap_or(default.ttft),
+        tpot: args.tpot.unwrap_or(default.tpot),
+        tokens: args.tokens.unwrap_or(default.tokens),
+        tokens_per_event: args.tokens_per_event.unwrap_or(default.tokens_per_event),
+        slots: args.slots,
+        errors: args.errors.clone(),
+        ..default
+    }
+}
+
+/// Sends lines to the thread that writes them. When that is far behind, the server waits: a truth with
+/// holes would be none.
+#[derive(Debug)]
+pub(crate) struct TruthFile {
+    lines: SyncSender<Vec<u8>>,
+    with_events: bool,
+}
+
+impl TruthFile {
+    fn create(
+        path: &Path,
+        with_events: bool,
+    ) -> anyhow::Result<(Self, JoinHandle<io::Result<()>>)> {
+        let file = File::create(path)
+            .map_err(|error| anyhow::anyhow!("--truth {}: {error}", path.display()))?;
+        let (lines, source) = sync_channel(LINES);
+        let write = move || write(file, &source);
+        let writer = thread::Builder::new().name("takt-truth".to_owned()).spawn(write)?;
+        Ok((Self { lines, with_events }, writer))
+    }
+}
+
+impl TruthSink for TruthFile {
+    fn truth(&mut self, line: &Truth<'_>) {
+        let mut text = Vec::with_capacity(512);
+        line.to_json_line(&mut text, self.with_events);
+        // A writer that is gone has an error to tell at the end.
+        drop(self.lines.send(text));
+    }
+}
+
+/// Writes until all senders are gone; what has come is in the file within a moment.
+fn write(file: File, lines: &Receiver<Vec<u8>>) -> io::Result<()> {
+    drop(affinity::unpinned());
+    let mut out = BufWriter::with_capacity(256 << 10, file);
+    loop {
+        match lines.recv_timeout(FLUSH_AFTER) {
+            Ok(line) => out.write_all(&line)?,
+            Err(RecvTimeoutError::Timeout) => {
+                out.flush()?;
+                // Nothing to do: sleep until something comes.
+                match lines.recv() {
+                    Ok(line) => out.write_all(&line)?,
+                    Err(_) => break,
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+}
+
+const FLUSH_AFTER: Duration = Duration::from_millis(100);
+/// Lines that wait for the writer, some 30 MB.
+const LINES: usize = 65_536;
+/// Stops that wait; one does.
+const STOPS: usize = 4;

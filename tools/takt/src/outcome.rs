@@ -1,0 +1,118 @@
+//! What is left of a run: files in its folder, the report on stdout, the exit code.
+
+use std::io::{self, Write as _};
+
+use takt_record::{PhaseKind, ResultDoc, RunState, VerdictStatus};
+use takt_recorder::Finished;
+use takt_report::{Limits, render};
+
+use crate::cli::Format;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::folder::RunFolder;
+use crate::run::Options;
+use crate::watched::Watched;
+
+/// How the reactor ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Complete,
+    Interrupted,
+    /// The session could not go on, and why.
+    Failed(String),
+    /// A fault of takt, in its own words.
+    Panicked(String),
+}
+
+/// Writes and prints the report of a run, and says how the program ends.
+pub(crate) fn report(
+    ended: &Ended,
+    finished: Finished<Watched>,
+    folder: &RunFolder,
+    options: Options<'_>,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let mut faults = Vec::new();
+    if let Some(error) = &finished.error {
+        faults.push(format!("the journal stops before its end: {error}"));
+    }
+    let panicked = finished.fold_panic.clone();
+    let fold = match &panicked {
+        None => finished.fold.into_fold(),
+        Some(words) => {
+            faults.push(format!("a fault of takt in the report's figures: {words}"));
+            crate::report::from_journal(folder.path(), console)
+                .unwrap_or_else(|| finished.fold.into_fold())
+        }
+    };
+    let result = fold.result(&Limits::default());
+    let text = render(&result);
+    let json = to_json(&result);
+    for (name, contents) in
+        [("result.json", &json), ("report.txt", &text), ("metrics/final_snapshot.json", &json)]
+    {
+        if let Err(error) = folder.write(name, contents.as_bytes()) {
+            faults.push(error.to_string());
+        }
+    }
+    print(if options.format == Format::Json { &json } else { &text })?;
+    match ended {
+        Ended::Failed(why) => console.error(format!("the run failed: {why}")),
+        Ended::Panicked(words) => faults.push(format!("a fault of takt: {words}")),
+        Ended::Complete | Ended::Interrupted => {}
+    }
+    for fault in &faults {
+        console.error(fault);
+    }
+    console.info(format!("run folder: {}", folder.path().display()));
+    Ok(exit(ended, !faults.is_empty(), &result, options.strict, console))
+}
+
+/// The document as a file and stdout hold it.
+pub(crate) fn to_json(result: &ResultDoc) -> String {
+    // Numbers, strings and maps with string keys can always be written.
+    let mut json = serde_json::to_string_pretty(result).unwrap_or_default();
+    json.push('\n');
+    json
+}
+
+/// Prints on stdout. Whoever closed it does not want the rest; a disk that is full is a fault.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::says(Exit::Internal, format!("stdout cannot be written to: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn exit(ended: &Ended, faulty: bool, result: &ResultDoc, strict: bool, console: &Console) -> Exit {
+    match ended {
+        Ended::Panicked(_) => return Exit::Internal,
+        Ended::Interrupted => return Exit::Interrupted,
+        Ended::Failed(_) => return Exit::Failed,
+        Ended::Complete => {}
+    }
+    if faulty {
+        return Exit::Internal;
+    }
+    if nothing_succeeded(result) {
+        console.error("the run failed: no request succeeded");
+        return Exit::Failed;
+    }
+    if strict
+        && (result.verdict.status != VerdictStatus::Valid || result.state != RunState::Complete)
+    {
+        return Exit::NotValid;
+    }
+    Exit::Done
+}
+
+/// Nothing that was measured succeeded; of a run without measured phases, nothing at all.
+fn nothing_succeeded(result: &ResultDoc) -> bool {
+    let measured = |kind| kind != PhaseKind::Warmup;
+    let any = result.phases.iter().any(|phase| measured(phase.kind));
+    let mut counted = result.phases.iter().filter(|phase| !any || measured(phase.kind));
+    counted.all(|phase| phase.succeeded == 0)
+}

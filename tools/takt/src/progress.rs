@@ -1,0 +1,117 @@
+//! The progress of a run on stderr: a bar on a terminal, lines otherwise.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use takt_report::Live;
+use takt_time::{Nanos, Span};
+
+use crate::config::Config;
+use crate::console::Console;
+use crate::watched::{News, Watched};
+
+/// Tells what happens; called a few times a second.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    console: Console,
+    /// By what each phase may be measured.
+    goals: Vec<Goal>,
+    bar: Option<ProgressBar>,
+    last_line: Option<Nanos>,
+}
+
+/// What a phase goes towards.
+#[derive(Clone, Copy, Debug)]
+struct Goal {
+    requests: Option<u64>,
+    duration: Option<Span>,
+}
+
+impl Progress {
+    /// Of the phases of `config`, each over so many samples.
+    pub(crate) fn new(console: &Console, config: &Config, samples: &[u32]) -> Self {
+        let goals = config.phases.iter().zip(samples).map(|(phase, samples)| {
+            let stop = &phase.stop;
+            let endless = stop.duration.is_none() && stop.min_duration.is_none();
+            let dataset = endless.then_some(u64::from(*samples));
+            Goal { requests: stop.requests.or(dataset), duration: stop.duration }
+        });
+        let bar = console.has_bar().then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(style());
+            bar
+        });
+        console.show(bar.clone());
+        Self { console: console.clone(), goals: goals.collect(), bar, last_line: None }
+    }
+
+    /// A look at the run at `now`; `last` when nothing comes after it.
+    pub(crate) fn look(&mut self, watched: &Watched, now: Nanos, last: bool) {
+        for news in watched.news() {
+            match news {
+                News::Plain(says) => self.console.info(says),
+                News::Bad(says) => self.console.warn(says),
+            }
+        }
+        if last {
+            return self.console.show(None);
+        }
+        let Some(live) = watched.live(now).filter(|live| !live.over) else { return };
+        if let Some(bar) = &self.bar {
+            let goal = self.goals.get(live.place).copied();
+            return show(bar, &live, goal);
+        }
+        let due = self.last_line.is_none_or(|before| now.saturating_since(before) >= LINE_EVERY);
+        if due {
+            // Not at once: the phase has just been announced.
+            if self.last_line.replace(now).is_some() {
+                self.console.info(format!(
+                    "  {}: {} done, {}",
+                    live.phase,
+                    live.completed,
+                    status(&live)
+                ));
+            }
+        }
+    }
+}
+
+fn show(bar: &ProgressBar, live: &Live, goal: Option<Goal>) {
+    let by_requests = goal.and_then(|goal| goal.requests).map(|of| (live.completed, of));
+    let millis = |span: Span| span.as_nanos() / 1_000_000;
+    let by_time = goal.and_then(|goal| goal.duration).map(|of| (millis(live.elapsed), millis(of)));
+    // Of two limits the one that is nearer is what the phase will end by.
+    let share = |(done, of): (u64, u64)| done as f64 / of.max(1) as f64;
+    let nearer =
+        [by_requests, by_time].into_iter().flatten().max_by(|a, b| share(*a).total_cmp(&share(*b)));
+    let (done, of) = nearer.unwrap_or((0, 1));
+    bar.set_length(of.max(1));
+    bar.set_position(done.min(of));
+    bar.set_prefix(live.phase.clone());
+    let left = Duration::from_secs(live.elapsed.as_nanos() / 1_000_000_000);
+    let elapsed = humantime::format_duration(left);
+    bar.set_message(format!("{elapsed}  {} done, {}", live.completed, status(live)));
+}
+
+fn status(live: &Live) -> String {
+    let mut parts = Vec::new();
+    if let Some(rate) = live.rate_per_s {
+        parts.push(format!("{rate:.1}/s"));
+    }
+    parts.push(format!("{} in flight", live.in_flight));
+    if let Some((p50, p99)) = live.latency_p50_p99 {
+        parts.push(format!("p50 {:.1} ms, p99 {:.1} ms", p50.as_millis_f64(), p99.as_millis_f64()));
+    }
+    if live.failed > 0 {
+        parts.push(format!("{} errors", live.failed));
+    }
+    parts.join(", ")
+}
+
+fn style() -> ProgressStyle {
+    let style = ProgressStyle::with_template("{prefix} [{bar:24}] {msg}");
+    style.expect("the template is one").progress_chars("=> ")
+}
+
+/// Lines that nobody watches come less often.
+const LINE_EVERY: Span = Span::from_secs(10);

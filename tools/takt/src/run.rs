@@ -1,0 +1,183 @@
+//! A run from configuration to report.
+//!
+//! ```text
+//! samples prepared ─> endpoints reached ─> folder, config.yaml ─> recorder thread ─> reactor (this thread)
+//!                                                                     │ journal, fold, progress   │
+//!    result.json, report.txt, stdout <── fold <── recorder finished <─┴────── ring of records <───┘
+//! ```
+//!
+//! All that can be known to be wrong is known before the first send. After it there is always a report.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use takt_actors::{Balance, ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _};
+use takt_net::affinity::PinError;
+use takt_net::{affinity, limits};
+use takt_record::SessionPlan;
+use takt_recorder::{JournalConfig, Recorder, RecorderConfig};
+use takt_time::Span;
+
+use crate::cli::{Format, RunArgs};
+use crate::config::{Config, Secret};
+use crate::console::Console;
+use crate::exit::{Exit, Failure, OrExit as _};
+use crate::folder::RunFolder;
+use crate::identity::{self, Identity};
+use crate::outcome::{self, Ended};
+use crate::plan;
+use crate::preflight::{self, Reached};
+use crate::progress::Progress;
+use crate::reactor::{self, Work};
+use crate::samples::{self, Prepared};
+use crate::watched::Watched;
+
+/// How a run is to be reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options<'a> {
+    pub(crate) out: Option<&'a Path>,
+    pub(crate) format: Format,
+    pub(crate) strict: bool,
+}
+
+/// `takt run`
+pub(crate) fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
+    let config = crate::flags::configuration(args).or_exit(Exit::Input)?;
+    let (out, format) = (args.out.as_deref(), args.output.format);
+    measure(&config, Options { out, format, strict: args.strict }, console)
+}
+
+/// Runs `config` and reports it.
+pub(crate) fn measure(
+    config: &Config,
+    options: Options<'_>,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
+    let phases = phases(config, &prepared)?;
+    raise_limits(console);
+    let reached = reach(config, console)?;
+    let identity = Identity::new(takt_net::anchor()).or_exit(Exit::Setup)?;
+    let folder = RunFolder::create(options.out, &config.name, &identity.stamp)?;
+    folder.write("config.yaml", config.to_yaml().as_bytes()).or_exit(Exit::Setup)?;
+    let plan = plan::session(config, &identity, host(&reached, config));
+
+    // Before the reactor is pinned: a thread inherits the cores of the one that starts it.
+    let lengths: Vec<u32> = prepared.iter().map(|samples| samples.borrow().len()).collect();
+    let mut progress = Progress::new(console, config, &lengths);
+    let (sink, recorder) = Recorder::start(
+        recorder_config(config, &plan, &folder),
+        Watched::new(plan.clone(), secrets(config)),
+        move |watched, tick| progress.look(watched, tick.now.mono, tick.last),
+    )
+    .or_exit(Exit::Setup)?;
+
+    let work = Work {
+        client: client(config, &reached, &prepared),
+        phases,
+        session_key: identity.session_key,
+        wait: config.wait,
+        core: config.core,
+    };
+    let reacted = reactor::run(work, Box::new(sink), &recorder, console);
+    let finished = recorder.finish();
+    let ended = match reacted {
+        Ok(ended) => ended,
+        // Nothing was sent: the folder holds the configuration and an empty journal.
+        Err(failure) if failure.exit != Exit::Internal => return Err(failure),
+        Err(failure) => Ended::Panicked(failure.error.to_string()),
+    };
+    outcome::report(&ended, finished, &folder, options, console)
+}
+
+fn phases(
+    config: &Config,
+    prepared: &[Rc<RefCell<Prepared>>],
+) -> Result<Vec<PhaseConfig>, Failure> {
+    let pairs = config.phases.iter().zip(prepared);
+    pairs
+        .map(|(phase, samples)| plan::phase(config, phase, samples.borrow().len()))
+        .collect::<Result<_, _>>()
+        .or_exit(Exit::Input)
+}
+
+fn raise_limits(console: &Console) {
+    match limits::raise_open_files() {
+        Ok(open) => console.debug(format!("open files: {} at the most", open.soft)),
+        Err(error) => console.warn(format!("the limit of open files stays: {error}")),
+    }
+}
+
+fn reach(config: &Config, console: &Console) -> Result<Vec<Reached>, Failure> {
+    let patience = config.limits.connect_timeout.unwrap_or(REACH_PATIENCE);
+    let reached = preflight::reach(&config.endpoint.urls, patience)?;
+    for note in reached.iter().flat_map(|reached| &reached.notes) {
+        console.warn(note);
+    }
+    Ok(reached)
+}
+
+fn host(reached: &[Reached], config: &Config) -> serde_json::Value {
+    let mut host = identity::host();
+    host["endpoints"] = reached.iter().map(Reached::to_json).collect();
+    host["core"] = config.core.into();
+    host
+}
+
+fn recorder_config(config: &Config, plan: &SessionPlan, folder: &RunFolder) -> RecorderConfig {
+    let mut recorder = RecorderConfig::new(plan.clone(), takt_net::anchor);
+    recorder.journal = config.journal.then(|| JournalConfig::new(folder.path().to_owned()));
+    recorder
+}
+
+/// What must not be printed even when a server says it.
+fn secrets(config: &Config) -> Vec<Secret> {
+    let endpoint = &config.endpoint;
+    let named = endpoint.headers.iter().filter(|(name, _)| takt_wire::is_secret_name(name));
+    endpoint.api_key.iter().chain(named.map(|(_, value)| value)).cloned().collect()
+}
+
+fn client(
+    config: &Config,
+    reached: &[Reached],
+    prepared: &[Rc<RefCell<Prepared>>],
+) -> ClientConfig {
+    let endpoint = &config.endpoint;
+    let route = |samples: &Rc<RefCell<Prepared>>| PhaseRoute {
+        samples: samples.clone(),
+        api: endpoint.api,
+        stream: endpoint.stream,
+        keep_text: false,
+    };
+    ClientConfig {
+        endpoints: reached
+            .iter()
+            .map(|reached| EndpointTarget { target: reached.target.clone() })
+            .collect(),
+        balance: Balance::RoundRobin,
+        max_connections: config.max_connections,
+        retry_stale: config.retry_stale,
+        connect_timeout: config.limits.connect_timeout,
+        first_byte_timeout: config.limits.first_byte_timeout,
+        request_timeout: config.limits.request_timeout,
+        warm_connections: plan::warm_connections(config),
+        limits: takt_wire::Limits::default(),
+        phases: prepared.iter().map(route).collect(),
+    }
+}
+
+/// A core that is not there is wrong input; one that the system refuses is not.
+pub(crate) fn pin(core: Option<usize>) -> Result<(), Failure> {
+    let Some(core) = core else { return Ok(()) };
+    affinity::pin(core).map_err(|error| {
+        let exit = match error {
+            PinError::NotAllowed { .. } => Exit::Input,
+            PinError::Refused { .. } => Exit::Setup,
+        };
+        Failure::new(exit, error)
+    })
+}
+
+/// How long a first connection may take when no `connect_timeout` is set.
+const REACH_PATIENCE: Span = Span::from_secs(5);

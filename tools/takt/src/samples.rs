@@ -1,0 +1,190 @@
+//! Requests prepared before the clock runs: one for each sample and endpoint, whole but for its id.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::BufReader;
+use std::rc::Rc;
+
+use anyhow::Context as _;
+use serde_json::{Map, Value};
+use takt_actors::Samples;
+use takt_dataset::{Dataset, Options, Prompt as Asked, Sample, synthetic};
+use takt_wire::{Api, BodyBuilder, Endpoint, Method, PreparedRequest, Prompt, RequestBuilder};
+
+use crate::config::{Config, EndpointConfig, FileSource, Phase, Source};
+use crate::console::Console;
+
+/// The requests of a dataset, in memory.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// Sample after sample, of each the endpoints in order.
+    requests: Vec<PreparedRequest>,
+    endpoints: usize,
+}
+
+impl Samples for Prepared {
+    fn len(&self) -> u32 {
+        // `Prepared::new` refuses more.
+        (self.requests.len() / self.endpoints) as u32
+    }
+
+    fn request(&mut self, sample: u32, endpoint: usize) -> &mut PreparedRequest {
+        &mut self.requests[sample as usize * self.endpoints + endpoint]
+    }
+}
+
+/// Prepares the samples of every phase. Phases with the same source share one set.
+pub(crate) fn prepare(
+    config: &Config,
+    console: &Console,
+) -> anyhow::Result<Vec<Rc<RefCell<Prepared>>>> {
+    let maker = Maker::new(&config.endpoint)?;
+    let mut made: Vec<(&Phase, Rc<RefCell<Prepared>>)> = Vec::new();
+    for phase in &config.phases {
+        // Made-up prompts come from the phase's own seed.
+        let same = |other: &Phase| {
+            other.source == phase.source
+                && (other.seed == phase.seed || !matches!(phase.source, Source::Synthetic { .. }))
+        };
+        let known =
+            made.iter().find(|(other, _)| same(other)).map(|(_, prepared)| prepared.clone());
+        let prepared = match known {
+            Some(prepared) => prepared,
+            None => Rc::new(RefCell::new(maker.make(phase, console)?)),
+        };
+        made.push((phase, prepared));
+    }
+    Ok(made.into_iter().map(|(_, prepared)| prepared).collect())
+}
+
+/// Turns samples into requests.
+struct Maker<'c> {
+    endpoint: &'c EndpointConfig,
+    builders: Vec<RequestBuilder>,
+    body: BodyBuilder,
+}
+
+impl<'c> Maker<'c> {
+    fn new(endpoint: &'c EndpointConfig) -> anyhow::Result<Self> {
+        let builders = endpoint.urls.iter().map(|url| builder(endpoint, url));
+        let stream = endpoint.stream;
+        let body = BodyBuilder::new(endpoint.api, &endpoint.model, stream);
+        let body = if endpoint.api == Api::Raw {
+            body
+        } else {
+            body.params(endpoint.body.clone())?.extra(endpoint.extra_body.clone())?
+        };
+        Ok(Self { endpoint, builders: builders.collect::<anyhow::Result<_>>()?, body })
+    }
+
+    fn make(&self, phase: &Phase, console: &Console) -> anyhow::Result<Prepared> {
+        let (prepared, what) = match &phase.source {
+            Source::Fixed => (self.fixed()?, "one request, sent over and over".to_owned()),
+            Source::Synthetic { prompts, words } => {
+                let dataset = synthetic(*prompts, *words, phase.seed)?;
+                let what = format!("{prompts} different made-up prompts, seed {}", phase.seed);
+                (self.all(&dataset, "synthetic")?, what)
+            }
+            Source::File(file) => {
+                let dataset = read(file)?;
+                log_columns(&dataset, console);
+                let path = file.path.display().to_string();
+                (self.all(&dataset, &path)?, format!("{} samples of {path}", dataset.len()))
+            }
+        };
+        let bytes: usize = prepared.requests.iter().map(|request| request.bytes().len()).sum();
+        let megabytes = bytes as f64 / 1e6;
+        console.info(format!("prepared {what}: {megabytes:.1} MB of requests in memory"));
+        Ok(prepared)
+    }
+
+    fn all(&self, dataset: &Dataset, file: &str) -> anyhow::Result<Prepared> {
+        let count = dataset.len();
+        anyhow::ensure!(u32::try_from(count).is_ok(), "{file}: more than 2^32 rows");
+        let mut requests = Vec::with_capacity(count * self.builders.len());
+        for sample in dataset.samples() {
+            let body = self.body(sample).with_context(|| format!("{file}:{}", sample.row))?;
+            requests.extend(self.builders.iter().map(|builder| builder.build(&body)));
+        }
+        Ok(Prepared { requests, endpoints: self.builders.len() })
+    }
+
+    /// The body of one sample. Of api `raw` the row's text is the body.
+    fn body(&self, sample: &Sample) -> anyhow::Result<Vec<u8>> {
+        if self.endpoint.api == Api::Raw {
+            return Ok(match &sample.prompt {
+                Asked::Text(text) => text.as_bytes().to_vec(),
+                Asked::Messages(json) => json.get().as_bytes().to_vec(),
+            });
+        }
+        let system = sample.system.as_deref();
+        let prompt = match &sample.prompt {
+            Asked::Text(text) => Prompt::Text { text, system },
+            Asked::Messages(json) => Prompt::Messages { json: json.get(), system },
+        };
+        let row: Map<String, Value> =
+            sample.params.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+        Ok(self.body.build(&prompt, Some(&row))?)
+    }
+
+    fn fixed(&self) -> anyhow::Result<Prepared> {
+        let body = if self.endpoint.body.is_empty() {
+            FIXED_BODY.as_bytes().to_vec()
+        } else {
+            serde_json::to_vec(&self.endpoint.body)?
+        };
+        let requests: Vec<_> = self.builders.iter().map(|builder| builder.build(&body)).collect();
+        Ok(Prepared { endpoints: requests.len(), requests })
+    }
+}
+
+fn builder(config: &EndpointConfig, url: &Endpoint) -> anyhow::Result<RequestBuilder> {
+    let target = url.target(config.api.route());
+    let mut builder = RequestBuilder::new(Method::Post, url, &target)?.streaming(config.stream);
+    if let Some(key) = &config.api_key {
+        builder = builder.bearer(key.reveal())?;
+    }
+    for (name, value) in &config.headers {
+        builder = builder.header(name, value.reveal())?;
+    }
+    Ok(builder)
+}
+
+fn read(file: &FileSource) -> anyhow::Result<Dataset> {
+    let shown = file.path.display().to_string();
+    let input = File::open(&file.path).with_context(|| format!("{shown}: cannot be opened"))?;
+    let options = Options { columns: file.columns.clone(), ..Options::default() };
+    Ok(Dataset::read(BufReader::with_capacity(1 << 20, input), &shown, file.format, &options)?)
+}
+
+fn log_columns(dataset: &Dataset, console: &Console) {
+    let Some(columns) = dataset.columns() else { return };
+    let system = columns.system.as_ref().map(|name| format!(", system prompt from `{name}`"));
+    console.info(format!(
+        "dataset {}: prompt from column `{}`{}",
+        dataset.name,
+        columns.prompt,
+        system.unwrap_or_default()
+    ));
+    if !columns.params.is_empty() {
+        console.info(format!("  rows set {}", columns.params.join(", ")));
+    }
+    if !columns.ignored.is_empty() {
+        console.debug(format!("  columns not used: {}", columns.ignored.join(", ")));
+    }
+}
+
+/// About as long as the head of a small request: 110 bytes.
+const FIXED_BODY: &str = "{\"takt\":\"a small request of a fixed size, to see how many of them a \
+                          service can answer\",\"n\":[1,2,3,4,5,6,7,8]}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fixed_body_is_json_of_110_bytes() {
+        assert_eq!(FIXED_BODY.len(), 110);
+        serde_json::from_str::<Value>(FIXED_BODY).unwrap();
+    }
+}

@@ -1,0 +1,224 @@
+//! The fold of a run as it is watched: figures for the report, news for the console.
+//!
+//! Runs on the recorder's thread. News are few: the life of phases and the first of each kind of error.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use takt_record::{
+    ErrorKind, Fold, PhaseEvent, PhaseId, PhaseKind, PhaseState, Record, SessionEvent, SessionPlan,
+};
+use takt_report::{Live, RunFold};
+use takt_time::Nanos;
+
+use crate::config::Secret;
+
+/// Something worth a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// As expected.
+    Plain(String),
+    /// It may spoil the measurement.
+    Bad(String),
+}
+
+/// A [`RunFold`] and what is new since the last look.
+#[derive(Debug)]
+pub(crate) struct Watched(RefCell<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    fold: RunFold,
+    news: Vec<News>,
+    seen: BTreeSet<(PhaseId, ErrorKind, Option<u16>)>,
+    secrets: Vec<Secret>,
+}
+
+impl Watched {
+    /// The fold of `plan`. What a server says is cleared of `secrets`: some repeat the key they refuse.
+    pub(crate) fn new(plan: SessionPlan, secrets: Vec<Secret>) -> Self {
+        let (fold, seen) = (RunFold::new(plan), BTreeSet::new());
+        Self(RefCell::new(Inner { fold, news: Vec::new(), seen, secrets }))
+    }
+
+    /// What is new since the last call.
+    pub(crate) fn news(&self) -> Vec<News> {
+        std::mem::take(&mut self.0.borrow_mut().news)
+    }
+
+    /// The running phase.
+    pub(crate) fn live(&self, now: Nanos) -> Option<Live> {
+        self.0.borrow_mut().fold.live(now)
+    }
+
+    pub(crate) fn into_fold(self) -> RunFold {
+        self.0.into_inner().fold
+    }
+}
+
+impl Fold for Watched {
+    fn fold(&mut self, record: &Record<'_>) {
+        let inner = self.0.get_mut();
+        match record {
+            Record::Error { at, key, failure, message } => {
+                let message = &*clear(message, &inner.secrets);
+                let (at, key, failure) = (*at, *key, *failure);
+                inner.fold.fold(&Record::Error { at, key, failure, message });
+                if inner.seen.insert((key.phase, failure.kind, failure.status)) {
+                    let name = inner.name(key.phase);
+                    let kind = failure.kind;
+                    let says = format!("phase {name}: first {kind}: {}", one_line(message));
+                    inner.news.push(News::Bad(says));
+                }
+            }
+            other => {
+                inner.fold.fold(other);
+                match other {
+                    Record::Phase(phase) => inner.phase(phase.at, phase.phase, phase.event),
+                    Record::Session(session) => inner.session(session.event),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn name(&self, phase: PhaseId) -> String {
+        let plan = self.fold.plan().phases.get(usize::from(phase.0));
+        plan.map_or_else(|| phase.0.to_string(), |plan| plan.name.clone())
+    }
+
+    fn phase(&mut self, at: Nanos, phase: PhaseId, event: PhaseEvent) {
+        let name = self.name(phase);
+        let says = match event {
+            PhaseEvent::Started { inherited } => {
+                let Some(plan) = self.fold.plan().phases.get(usize::from(phase.0)) else { return };
+                let level = match (plan.rate, plan.target_concurrency) {
+                    (Some(rate), _) => format!(" {rate}/s"),
+                    (None, Some(target)) => format!(" {target}"),
+                    (None, None) => String::new(),
+                };
+                let warmup = if plan.kind == PhaseKind::Warmup { "warm-up, " } else { "" };
+                let inherited = match inherited {
+                    0 => String::new(),
+                    n => format!(", {n} requests of earlier phases in flight"),
+                };
+                format!("phase {name}: {warmup}{}{level}{inherited}", plan.pattern)
+            }
+            PhaseEvent::Ended { state } => {
+                let Some(live) = self.fold.live(at) else { return };
+                let failed = if live.failed > 0 {
+                    format!(", {} failed", live.failed)
+                } else {
+                    String::new()
+                };
+                let says = format!(
+                    "phase {name}: {state} after {:.1} s: {} issued, {} succeeded{failed}",
+                    live.elapsed.as_secs_f64(),
+                    live.issued,
+                    live.completed - live.failed,
+                );
+                if state != PhaseState::Complete {
+                    return self.news.push(News::Bad(says));
+                }
+                says
+            }
+            PhaseEvent::TrackingStarted
+            | PhaseEvent::IssuingEnded { .. }
+            | PhaseEvent::TrackingStopped => return,
+        };
+        self.news.push(News::Plain(says));
+    }
+
+    fn session(&mut self, event: SessionEvent) {
+        let says = match event {
+            SessionEvent::Started | SessionEvent::Ended => return,
+            SessionEvent::Interrupted => "stop: no more requests, waiting for those in flight",
+            SessionEvent::Failed => "the session cannot go on",
+        };
+        self.news.push(News::Bad(says.to_owned()));
+    }
+}
+
+/// `text` without any of `secrets`.
+fn clear<'t>(text: &'t str, secrets: &[Secret]) -> std::borrow::Cow<'t, str> {
+    let mut text = std::borrow::Cow::Borrowed(text);
+    for secret in secrets.iter().map(Secret::reveal) {
+        if !secret.is_empty() && text.contains(secret) {
+            text = text.replace(secret, takt_wire::REDACTED).into();
+        }
+    }
+    text
+}
+
+/// What a server said, on one line and without control over the terminal.
+fn one_line(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    words.join(" ").chars().take(MESSAGE_CHARS).collect()
+}
+
+const MESSAGE_CHARS: usize = 160;
+
+#[cfg(test)]
+mod tests {
+    use takt_record::{Blame, Failure, PhasePlan, PhaseRecord, RequestKey, Stage};
+
+    use super::*;
+
+    fn watched() -> Watched {
+        let phase = PhasePlan {
+            name: "perf".into(),
+            kind: PhaseKind::Performance,
+            pattern: "poisson".into(),
+            rate: Some(50.0),
+            target_concurrency: None,
+            requests: None,
+            stream: true,
+        };
+        let plan = SessionPlan {
+            session_id: String::new(),
+            takt: String::new(),
+            started_at: String::new(),
+            phases: vec![phase],
+            config: serde_json::Value::Null,
+            host: serde_json::Value::Null,
+        };
+        Watched::new(plan, vec![Secret::new("hunter2"), Secret::new("")])
+    }
+
+    fn error(status: u16, message: &str) -> Record<'_> {
+        let failure = Failure {
+            kind: ErrorKind::HttpStatus,
+            blame: Blame::Server,
+            stage: Stage::Head,
+            status: Some(status),
+        };
+        Record::Error { at: Nanos::ZERO, key: RequestKey::default(), failure, message }
+    }
+
+    #[test]
+    fn each_kind_of_error_is_news_once_a_phase() {
+        let mut watched = watched();
+        for (status, message) in [(500, "a\u{1b}[2J\nb"), (500, "again"), (429, "slow down")] {
+            watched.fold(&error(status, message));
+        }
+        let expected = ["a [2J b", "slow down"]
+            .map(|says| News::Bad(format!("phase perf: first http_status: {says}")));
+        assert_eq!(watched.news(), expected);
+        assert_eq!(watched.news(), []);
+    }
+
+    #[test]
+    fn k3_a_key_that_the_server_repeats_is_in_no_news_and_no_result() {
+        let mut watched = watched();
+        let event = PhaseEvent::Started { inherited: 0 };
+        watched.fold(&Record::Phase(PhaseRecord { at: Nanos::ZERO, phase: PhaseId(0), event }));
+        watched.fold(&error(401, "invalid key hunter2"));
+        assert!(!format!("{:?}", watched.news()).contains("hunter2"));
+        let result = watched.into_fold().result(&takt_report::Limits::default());
+        let json = serde_json::to_string(&result).unwrap();
+        assert!(json.contains("invalid key <redacted>") && !json.contains("hunter2"), "{json}");
+    }
+}
