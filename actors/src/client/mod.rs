@@ -20,7 +20,8 @@
 //!
 //! # Rules
 //!
-//! - As many connections as are needed, unless a cap is set; who waits for the cap is counted.
+//! - As many connections as are needed, unless a cap is set; who waits for the cap is counted. Where this
+//!   machine gives no more (descriptors, ports), what it gave is the cap from then on.
 //! - A connection that comes up, or free, serves the head of its endpoint's line, whoever it was made for.
 //! - A dead idle connection is dropped when its end is seen. One that has rested for more than 100 us is looked
 //!   at before it is used: servers that close after an answer do so within 12 to 56 us, so by then the close
@@ -73,7 +74,6 @@ pub struct Client {
     endpoints: Vec<Endpoint>,
     phases: Vec<PhaseRoute>,
     balance: Balance,
-    cap: usize,
     retry_stale: bool,
     /// Where the next choice of an endpoint starts.
     turn: usize,
@@ -145,12 +145,12 @@ impl Client {
 
     fn new(config: ClientConfig, publisher: SharedPublisher) -> Self {
         assert!(!config.endpoints.is_empty(), "a client needs an endpoint");
-        let endpoints = config.endpoints.into_iter().map(|e| Endpoint::new(e.target));
+        let cap = config.max_connections.unwrap_or(usize::MAX);
+        let endpoints = config.endpoints.into_iter().map(|e| Endpoint::new(e.target, cap));
         Self {
             endpoints: endpoints.collect(),
             phases: config.phases,
             balance: config.balance,
-            cap: config.max_connections.unwrap_or(usize::MAX),
             retry_stale: config.retry_stale,
             turn: 0,
             connections: Connections::new(config.limits),

@@ -38,7 +38,7 @@ impl Client {
     pub(super) fn line_up(&mut self, key: FlightKey, endpoint: usize, cx: &mut Cx<'_>) {
         let line = &mut self.endpoints[endpoint];
         line.waiting.push_back(key);
-        let to_come = line.connecting + self.cap.saturating_sub(line.open);
+        let to_come = line.connecting + line.cap.saturating_sub(line.open);
         let limited = line.waiting.len() > to_come;
         if limited && let Some(flight) = self.flights.get_mut(key) {
             flight.limited = true;
@@ -66,7 +66,7 @@ impl Client {
     pub(super) fn top_up(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
         for _ in 0..OPEN_AT_A_TIME {
             let line = &mut self.endpoints[endpoint];
-            if line.connecting >= line.waiting.len() || line.open >= self.cap {
+            if line.connecting >= line.waiting.len() || !line.has_room() {
                 return;
             }
             let connecting = line.connecting > 0;
@@ -97,9 +97,9 @@ impl Client {
     /// Opens warm connections as long as some are wanted.
     pub(super) fn warm_up(&mut self, cx: &mut Cx<'_>) {
         while self.warm.wants() {
-            let (cap, many, from) = (self.cap, self.endpoints.len(), self.warm.opened());
+            let (many, from) = (self.endpoints.len(), self.warm.opened());
             let mut in_turn = (from..from + many).map(|n| n % many);
-            let Some(endpoint) = in_turn.find(|&n| self.endpoints[n].open < cap) else {
+            let Some(endpoint) = in_turn.find(|&n| self.endpoints[n].has_room()) else {
                 self.warm.enough();
                 return;
             };
@@ -118,6 +118,11 @@ impl Client {
         let is_probe = made == For::Line && line.down.is_some();
         let stream = match cx.connect(&line.target) {
             Ok(stream) => stream,
+            Err(_) if line.open > 0 && made == For::Line => {
+                // This machine's limit is reached; those who wait are served by what there is.
+                line.cap = line.open;
+                return self.count(|counters| counters.limited += 1);
+            }
             Err(error) => {
                 return self.no_connection(
                     endpoint,

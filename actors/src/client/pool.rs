@@ -34,6 +34,8 @@ pub(super) struct Endpoint {
     pub(super) idle: Vec<StreamId>,
     /// Requests without a connection, oldest first.
     pub(super) waiting: VecDeque<FlightKey>,
+    /// The most connections it may have: as configured, or as this machine would give.
+    pub(super) cap: usize,
     /// Connections, those being made included.
     pub(super) open: usize,
     /// Connections being made for whoever waits, or to be warm.
@@ -60,11 +62,12 @@ pub(super) struct Down {
 }
 
 impl Endpoint {
-    pub(super) fn new(target: Target) -> Self {
+    pub(super) fn new(target: Target, cap: usize) -> Self {
         Self {
             target,
             idle: Vec::new(),
             waiting: VecDeque::new(),
+            cap,
             open: 0,
             connecting: 0,
             topping_up: false,
@@ -72,6 +75,11 @@ impl Endpoint {
             down: None,
             quick_closes: 0,
         }
+    }
+
+    /// Whether it may have another connection.
+    pub(super) fn has_room(&self) -> bool {
+        self.open < self.cap
     }
 
     /// Whether connections are used again.
@@ -124,7 +132,7 @@ mod tests {
     use super::*;
 
     fn endpoint() -> Endpoint {
-        Endpoint::new(Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1))))
+        Endpoint::new(Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1))), 8)
     }
 
     #[test]

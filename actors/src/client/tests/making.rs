@@ -8,6 +8,7 @@ use takt_record::SharedPublisher;
 use takt_time::Nanos;
 
 use super::*;
+use crate::api::SampleIssuer;
 use crate::client::testing::{Dial, config_for_two};
 use crate::client::{Balance, Client, ClientConfig, Warmed};
 
@@ -35,6 +36,22 @@ fn each_way_not_to_connect_has_its_name() {
         check(&mut rig, expect);
         assert_eq!(rig.net().open(), 0);
     }
+}
+
+#[test]
+fn c2_when_this_machine_gives_no_more_connections_those_that_stand_serve_all() {
+    // Each answer takes 1 ms and the machine gives four connections: twelve requests take three rounds.
+    let mut rig = Rig::new(|_| {})
+        .dial(|nth, _| if nth < 4 { Dial::Up(us(20)) } else { Dial::NoAttempt(Io::Other) })
+        .serve(|_| vec![Act::Send(ms(1), answer())]);
+    for _ in 0..12 {
+        rig.issue();
+    }
+    rig.run(ms(10));
+    assert_eq!(rig.answers().len(), 12);
+    assert!(rig.answers().iter().all(|a| a.completed.outcome == Outcome::Ok));
+    assert_eq!(rig.net().dials.len(), 5, "it was asked for a fifth once");
+    assert!(rig.client.counters().limited > 0, "and the limit is told");
 }
 
 #[test]
