@@ -1,6 +1,7 @@
 //! The clients: how each is started, and what it says when it ends.
 
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use super::machine::CpuTotals;
 use super::options::Options;
 use super::server::Server;
+use super::threads::{ThreadShare, Threads};
 
 /// Which client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +59,9 @@ pub(super) struct Client {
 /// The prompt, and with it the body of wrk's request: 30 bytes, so that a whole request has 110.
 const PROMPT: &str = "xxxxxxxxxxxxxxxxx";
 
+/// How often the threads of a running client are looked at.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
 impl Client {
     /// Looks for the program and writes the files it reads.
     pub(super) fn prepare(
@@ -88,32 +93,36 @@ impl Client {
     /// Runs it on core 0 to its end.
     pub(super) fn run(&self, server: &Server) -> anyhow::Result<Outcome> {
         let run_folder = self.folder.join("run");
-        if run_folder.exists() {
+        // What takt leaves of its last run stays, to be looked at.
+        if self.kind == ClientKind::Takt && run_folder.exists() {
             std::fs::remove_dir_all(&run_folder).context("removing the last run's folder")?;
         }
         let machine = CpuTotals::now()?;
         let server_s = server.cpu_s()?;
         let before = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-        let output = Command::new("taskset")
+        let out = self.folder.join("out");
+        let mut child = Command::new("taskset")
             .args(["-c", "0"])
             .arg(&self.program)
             .args(self.words(server, &run_folder))
             .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .output()
+            .stdout(File::create(&out).context("making a file for what the client says")?)
+            .spawn()
             .with_context(|| format!("starting {}", self.program.display()))?;
+        let mut threads = Threads::default();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            threads.sample(child.id());
+            std::thread::sleep(SAMPLE_EVERY);
+        };
         // The server is a child too, but one that is not waited for until it is stopped.
         let after = getrusage(UsageWho::RUSAGE_CHILDREN)?;
         let server_s = server.cpu_s()? - server_s;
         let machine = CpuTotals::now()?.since(machine);
-        ensure!(
-            output.status.success(),
-            "{} ended with {}: {}",
-            self.kind.name(),
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let said = String::from_utf8(output.stdout).context("reading what the client said")?;
+        ensure!(status.success(), "{} ended with {status}", self.kind.name());
+        let said = std::fs::read_to_string(&out).context("reading what the client said")?;
         let counted = self.counted(&said).with_context(|| said.clone())?;
         let user = spent(&before, &after, Usage::user_time);
         let sys = spent(&before, &after, Usage::system_time);
@@ -124,6 +133,7 @@ impl Client {
             sys_us: sys.as_secs_f64() * 1e6 / counted.requests,
             others: (others_s / machine.all_s).max(0.0),
             stolen: machine.stolen_s / machine.all_s,
+            threads: threads.shares((user + sys).as_secs_f64() * 1e6 / counted.requests),
         })
     }
 
@@ -212,7 +222,7 @@ fn spent(before: &Usage, after: &Usage, of: fn(&Usage) -> TimeVal) -> Duration {
 }
 
 /// One run of one client.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Outcome {
     /// Requests a second, as the client counts them.
     pub(super) per_s: f64,
@@ -224,6 +234,8 @@ pub(super) struct Outcome {
     pub(super) others: f64,
     /// Share of all cores' time that the machine's host took away.
     pub(super) stolen: f64,
+    /// The same CPU time by thread.
+    pub(super) threads: Vec<ThreadShare>,
 }
 
 impl Outcome {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 /// Of both cores together; more than this and a number means nothing.
 pub(super) const OTHERS_MAX: f64 = 0.03;
@@ -58,14 +58,29 @@ impl CpuTotals {
 pub(super) fn cpu_s_of(pid: u32) -> anyhow::Result<f64> {
     let path = format!("/proc/{pid}/stat");
     let text = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    // The command's name, in brackets, may hold blanks. Behind it, utime and stime are the 12th and
-    // 13th fields (proc(5)).
-    let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: Vec<f64> =
-        fields.split_whitespace().skip(11).take(2).filter_map(|t| t.parse().ok()).collect();
-    match ticks[..] {
-        [user, system] => Ok((user + system) / TICKS_PER_S),
-        _ => bail!("{path} is not as proc(5) has it"),
+    let stat =
+        TaskStat::parse(&text).with_context(|| format!("{path} is not as proc(5) has it"))?;
+    Ok(stat.user_s + stat.sys_s)
+}
+
+/// What `/proc` says of one process or thread.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TaskStat {
+    pub(super) name: String,
+    pub(super) user_s: f64,
+    pub(super) sys_s: f64,
+}
+
+impl TaskStat {
+    /// Reads `pid (name) state …`. The name may hold blanks and brackets; behind it, `utime` and `stime`
+    /// are the 12th and 13th fields (proc(5)).
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (before, fields) = text.rsplit_once(')')?;
+        let (_, name) = before.split_once('(')?;
+        let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<f64>);
+        let user_s = ticks.next()?.ok()? / TICKS_PER_S;
+        let sys_s = ticks.next()?.ok()? / TICKS_PER_S;
+        Some(Self { name: name.to_owned(), user_s, sys_s })
     }
 }
 
@@ -120,6 +135,13 @@ mod tests {
         assert_eq!(totals.stolen_s, 0.2);
         assert_eq!(totals.all_s, 14.0);
         assert_eq!(CpuTotals::parse("intr 5\n"), None);
+    }
+
+    #[test]
+    fn a_task_is_read_behind_its_name() {
+        let stat = TaskStat::parse("7 (a (b) c) S 1 7 7 0 -1 0 0 0 0 0 150 250 0 0 20").unwrap();
+        assert_eq!(stat, TaskStat { name: "a (b) c".into(), user_s: 1.5, sys_s: 2.5 });
+        assert_eq!(TaskStat::parse("7 (a) S 1"), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod machine;
 mod options;
 mod rounds;
 mod server;
+mod threads;
 
 use std::path::Path;
 use std::process::Command;

@@ -42,6 +42,10 @@ impl Round {
     fn print(&self, client: &Client, server: &Server) -> anyhow::Result<Outcome> {
         let outcome = client.run(server)?;
         println!("{:>5}  {:<6}  {outcome}", self.number, client.kind.name());
+        if outcome.threads.len() > 1 {
+            let threads: Vec<String> = outcome.threads.iter().map(ToString::to_string).collect();
+            println!("{:>15}of it {}", "", threads.join(", "));
+        }
         Ok(outcome)
     }
 
@@ -191,7 +195,7 @@ mod tests {
     use super::*;
 
     fn outcome(per_s: f64, others: f64) -> Outcome {
-        Outcome { per_s, user_us: 1.0, sys_us: 4.0, others, stolen: 0.0 }
+        Outcome { per_s, user_us: 1.0, sys_us: 4.0, others, stolen: 0.0, threads: vec![] }
     }
 
     fn round(floors: [f64; 2], wrk: f64, takt: f64, others: f64) -> Round {
