@@ -107,6 +107,8 @@ pub struct Session {
     link: Link,
     stop: Stop,
     begun: bool,
+    /// `Session Ended` is recorded; nothing may follow it.
+    over: bool,
     begin_at_once: bool,
     stop_grace: Span,
     pulses: u64,
@@ -166,6 +168,7 @@ impl Session {
             link,
             stop: Stop::No,
             begun: false,
+            over: false,
             begin_at_once: config.begin_at_once,
             stop_grace: config.stop_grace,
             pulses: 0,
@@ -302,6 +305,7 @@ impl Session {
     }
 
     fn ended(&mut self, cx: &mut Context<'_, Self>) {
+        self.over = true;
         let (at, event) = (cx.stamp(), SessionEvent::Ended);
         self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
         self.link.publisher.flush();
@@ -391,6 +395,9 @@ impl Session {
     }
 
     fn pulse(&mut self, cx: &mut Context<'_, Self>) {
+        if self.over {
+            return;
+        }
         let now = cx.now();
         self.pulses += 1;
         if self.pulses.is_multiple_of(PULSES_PER_HEALTH) {

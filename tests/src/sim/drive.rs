@@ -42,31 +42,35 @@ impl Drive {
             if systems[0].is_stopped() {
                 return Ok(());
             }
-            let waits = systems.iter_mut().filter(|system| !system.is_stopped());
-            let deadlines = waits.filter_map(|system| system.host().deadline());
-            let Some(at) = deadlines.chain(self.world.next_at()).min() else {
+            if !self.move_on(systems)? {
                 return Err(self.stuck("deadlock: nothing will ever happen again", systems));
-            };
-            if at > self.horizon {
-                return Err(self.stuck("hung: still running at the horizon", systems));
             }
-            self.world.move_to(at);
         }
     }
 
-    /// Lets what is under way in the network arrive, without waiting for anybody's timers.
+    /// Runs until nothing will ever happen again, as it must once all work is done.
     ///
     /// # Errors
-    /// [`Stuck`] when that never ends.
+    /// [`Stuck`] when that has not come by the horizon.
     pub fn run_dry(&mut self, systems: &mut [&mut System<SimHost>]) -> Result<(), Stuck> {
         loop {
             self.settle(systems)?;
-            let Some(at) = self.world.next_at() else { return Ok(()) };
-            if at > self.horizon {
-                return Err(self.stuck("hung: the network never rests", systems));
+            if !self.move_on(systems)? {
+                return Ok(());
             }
-            self.world.move_to(at);
         }
+    }
+
+    /// Moves the clock to what happens next, if anything does.
+    fn move_on(&mut self, systems: &mut [&mut System<SimHost>]) -> Result<bool, Stuck> {
+        let waits = systems.iter_mut().filter(|system| !system.is_stopped());
+        let deadlines = waits.filter_map(|system| system.host().deadline());
+        let Some(at) = deadlines.chain(self.world.next_at()).min() else { return Ok(false) };
+        if at > self.horizon {
+            return Err(self.stuck("hung: still running at the horizon", systems));
+        }
+        self.world.move_to(at);
+        Ok(true)
     }
 
     /// Turns so far, of all systems.

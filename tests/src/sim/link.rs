@@ -73,18 +73,21 @@ impl Link {
             jitter: Span::ZERO,
             bytes_per_s: None,
             cuts: Cuts::None,
-            send_buffer: 256 << 10,
-            receive_buffer: 256 << 10,
+            send_buffer: LARGE,
+            receive_buffer: LARGE,
             backlog: 4096,
             faults: Faults::default(),
             call_cost: Span::ZERO,
         }
     }
 
-    /// Whether what is written at an instant has wholly arrived exactly `latency` later, if buffers hold it.
+    /// Whether what is written at an instant, a megabyte of it at most, arrives whole exactly `latency`
+    /// later.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.jitter == Span::ZERO
+            && self.send_buffer >= LARGE
+            && self.receive_buffer >= LARGE
             && self.bytes_per_s.is_none()
             && !matches!(self.cuts, Cuts::Spaced(..))
             && self.call_cost == Span::ZERO
@@ -132,3 +135,6 @@ impl Faults {
         self.stall_at_byte > 0 && self.longest_stall == Span::MAX
     }
 }
+
+/// A buffer that no request or answer of a scenario fills.
+const LARGE: usize = 1 << 20;

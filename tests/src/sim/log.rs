@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use takt_mock::{Event, Truth, TruthSink};
 use takt_record::{
@@ -13,7 +14,7 @@ use takt_time::Nanos;
 use super::random::Chance;
 
 /// What became of the records.
-pub struct Received {
+pub(super) struct Received {
     /// All of them in order, their words left out.
     pub records: Vec<Record<'static>>,
     /// The report's fold of them.
@@ -28,7 +29,7 @@ pub struct Received {
 impl Received {
     /// Nothing yet.
     #[must_use]
-    pub fn new(plan: &SessionPlan) -> Self {
+    pub(super) fn new(plan: &SessionPlan) -> Self {
         Self {
             records: Vec::new(),
             fold: RunFold::new(plan.clone()),
@@ -61,7 +62,7 @@ impl Fold for Received {
 }
 
 /// A sink that has no room at times.
-pub struct Fussy {
+pub(super) struct Fussy {
     /// Where blocks go.
     pub into: Rc<RefCell<Received>>,
     /// How often out of a thousand times there is no room.
@@ -121,11 +122,19 @@ pub struct Told {
 
 /// All that servers say, in the order in which they say it.
 #[derive(Clone, Default)]
-pub struct Witness(pub Rc<RefCell<Vec<Told>>>);
+pub(super) struct Witness(Arc<Mutex<Vec<Told>>>);
+
+impl Witness {
+    /// Takes out what was said so far.
+    #[must_use]
+    pub(super) fn take(&self) -> Vec<Told> {
+        std::mem::take(&mut *self.0.lock().expect("nobody panics while telling"))
+    }
+}
 
 impl TruthSink for Witness {
     fn truth(&mut self, line: &Truth<'_>) {
-        self.0.borrow_mut().push(Told {
+        self.0.lock().expect("nobody panics while telling").push(Told {
             id: line.id.and_then(RequestId::from_hex),
             status: line.status,
             streamed: line.streamed,

@@ -154,8 +154,12 @@ impl Scenario {
         let peaceful = c.per_mille(400);
         let link = link(c, peaceful);
         let count = c.size(1, 4);
-        let mut phases: Vec<Phase> =
-            (0..count).map(|n| phase(c, n + 1 == count)).collect();
+        let mut phases: Vec<Phase> = (0..count).map(|n| phase(c, n + 1 == count)).collect();
+        if let Cuts::Apart(most) | Cuts::Spaced(most, _) = link.cuts {
+            for phase in &mut phases {
+                phase.prompt_bytes = phase.prompt_bytes.min(most * PIECES);
+            }
+        }
         let transport = if c.per_mille(100) {
             Transport::Planned(planned(c, peaceful, &mut phases))
         } else {
@@ -182,6 +186,7 @@ impl Scenario {
     pub fn is_peaceful(&self) -> bool {
         let Transport::Http(http) = &self.transport else { return false };
         self.link.faults.are_none()
+            && self.link.backlog >= MANY
             && !http.dead_endpoint
             && http.dies.is_none()
             && (http.close_after.is_none() || http.retry_stale)
@@ -384,10 +389,7 @@ fn mode(c: &mut Chance) -> Mode {
     };
     let parsed = "written by the rules of the distributions";
     let errors = match c.between(0, 4) {
-        0 => vec![
-            ErrorShare { status: 429, share: 0.1 },
-            ErrorShare { status: 500, share: 0.1 },
-        ],
+        0 => vec![ErrorShare { status: 429, share: 0.1 }, ErrorShare { status: 500, share: 0.1 }],
         _ => Vec::new(),
     };
     Mode::Timed(TimedConfig {
@@ -409,3 +411,7 @@ fn mode(c: &mut Chance) -> Mode {
 
 /// Connections that no scenario needs more of.
 const ENOUGH: usize = 65_536;
+/// Connections that no scenario asks for at once.
+const MANY: u32 = 2_000;
+/// Pieces that a request is cut into at the most, or the simulation of bytes would take all the time.
+const PIECES: usize = 400;

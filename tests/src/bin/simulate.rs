@@ -1,0 +1,98 @@
+//! Simulates sessions: `simulate --seeds N [--from S]` many of them, `simulate --seed S` one.
+//!
+//! Many print how many ran, how fast, and each that failed. One prints the hash of its trace and its counts,
+//! and nothing that depends on the wall clock.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "says how many seeds a second it runs")]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use takt_tests::sim::{Ran, Scenario, run};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let value = |name: &str| {
+        let place = args.iter().position(|arg| arg == name)?;
+        args.get(place + 1)?.parse::<u64>().ok()
+    };
+    match (value("--seed"), value("--seeds")) {
+        (Some(seed), None) => one(seed),
+        (None, Some(count)) => many(value("--from").unwrap_or(0), count),
+        _ => {
+            eprintln!("usage: simulate --seeds N [--from S] | --seed S");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn one(seed: u64) -> ExitCode {
+    match run(&Scenario::draw(seed)) {
+        Ok(ran) => {
+            print!("{}", counts(&ran));
+            ExitCode::SUCCESS
+        }
+        Err(failed) => {
+            println!("{failed}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn counts(ran: &Ran) -> String {
+    let phases = ran.result.phases.iter().map(|phase| {
+        format!(
+            "{} {}: issued {} succeeded {} failed {} unanswered {} late {} retried {} inherited {}\n",
+            phase.name,
+            phase.kind,
+            phase.issued,
+            phase.succeeded,
+            phase.failed,
+            phase.unanswered,
+            phase.late,
+            phase.retried,
+            phase.inherited
+        )
+    });
+    format!(
+        "seed {} trace {:016x} dispatches {} records {} virtual {}\n{}",
+        ran.scenario.seed,
+        ran.trace_hash,
+        ran.dispatches,
+        ran.records.len(),
+        ran.span.1 - ran.span.0,
+        phases.collect::<String>()
+    )
+}
+
+fn many(from: u64, count: u64) -> ExitCode {
+    let began = Instant::now();
+    let (mut requests, mut dispatches, mut failed) = (0, 0, Vec::new());
+    for seed in from..from + count {
+        match run(&Scenario::draw(seed)) {
+            Ok(ran) => {
+                requests += ran.result.phases.iter().map(|phase| phase.issued).sum::<u64>();
+                dispatches += ran.dispatches;
+            }
+            Err(why) => {
+                if failed.len() < SHOWN {
+                    println!("seed {seed} failed");
+                    why.what.iter().for_each(|what| println!("  {what}"));
+                }
+                failed.push(seed);
+            }
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    println!(
+        "{count} seeds from {from}, {} failed {:?}; {requests} requests, {dispatches} dispatches; \
+         {seconds:.1} s, {:.0} seeds a second",
+        failed.len(),
+        &failed[..failed.len().min(50)],
+        count as f64 / seconds
+    );
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Failures that are told in words.
+const SHOWN: usize = 20;

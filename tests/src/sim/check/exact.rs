@@ -1,0 +1,94 @@
+//! Over a network that adds nothing but its latency the client measures what the server planned, plus the
+//! latency, to the nanosecond: arrival, each token, the end.
+
+use takt_mock::Mode;
+use takt_record::{Completed, ErrorKind, Failure, Outcome, RequestId};
+use takt_time::Nanos;
+
+use super::Found;
+use super::answers::{by_id, plan, tokens};
+use super::lives::{Life, Lives};
+use crate::sim::log::Told;
+use crate::sim::run::{Ran, name};
+use crate::sim::scenario::{Http, Transport};
+
+pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
+    let Transport::Http(http) = &ran.scenario.transport else { return };
+    if !ran.scenario.link.is_exact() {
+        return;
+    }
+    let told = by_id(ran);
+    for (life, _, done) in lives.whole() {
+        let id = RequestId::new(ran.scenario.seed, done.key);
+        // A second attempt is another arrival; its send is the first one's.
+        let Some([told]) = told.get(&id).map(Vec::as_slice) else { continue };
+        if done.attempts > 1 {
+            continue;
+        }
+        arrival(ran, done, told, found);
+        service(http, id, told, found);
+        if matches!(done.outcome, Outcome::Ok) {
+            answer(ran, http, (life, done, told), found);
+        } else if told.complete && is_refusal(done) {
+            let at = told.ended.map(|at| at + ran.scenario.link.latency);
+            found.same(Some(done.times.end), at, || format!("{}: end of an error", name(done.key)));
+        }
+    }
+}
+
+/// Answered in full with a status that says no. (What fails otherwise was given up before its answer came.)
+fn is_refusal(done: &Completed) -> bool {
+    matches!(done.outcome, Outcome::Failed(Failure { kind: ErrorKind::HttpStatus, .. }))
+}
+
+fn arrival(ran: &Ran, done: &Completed, told: &Told, found: &mut Found) {
+    let name = || name(done.key);
+    let expected = done.times.sent.map(|sent| sent + ran.scenario.link.latency);
+    found.same(Some(told.arrived), expected, || format!("{}: arrival", name()));
+    found.same(done.times.written, done.times.sent, || format!("{}: written at once", name()));
+}
+
+/// The server itself keeps to its plan: its clock is the same one.
+fn service(http: &Http, id: RequestId, told: &Told, found: &mut Found) {
+    let (Mode::Timed(timed), Some(mut plan)) = (&http.mode, plan(http, id)) else { return };
+    let Some(started) = told.started else { return };
+    if timed.slots.is_none() {
+        found.same(started, told.arrived, || format!("{id}: start of service"));
+    }
+    let first = started + plan.ttft();
+    found.same(told.first_planned, Some(first), || format!("{id}: first token planned"));
+    let mut at = first;
+    for (place, event) in told.events.iter().enumerate() {
+        if place > 0 {
+            at = (0..event.tokens).fold(at, |at, _| at + plan.next_gap());
+        }
+        found.same((event.planned, event.written), (at, at), || format!("{id}: event {place}"));
+    }
+}
+
+fn answer(
+    ran: &Ran,
+    http: &Http,
+    (life, done, told): (&Life, &Completed, &Told),
+    found: &mut Found,
+) {
+    let name = || name(done.key);
+    let latency = ran.scenario.link.latency;
+    let times = &done.times;
+    let seen: Vec<Nanos> = life.tokens.iter().map(|(_, token)| token.at).collect();
+    if matches!(http.mode, Mode::Timed(_)) {
+        let written: Vec<Nanos> = told.events.iter().map(|event| event.written + latency).collect();
+        found.same(&seen, &written, || format!("{}: token times", name()));
+        let id = RequestId::new(ran.scenario.seed, done.key);
+        let phase = &ran.scenario.phases[usize::from(done.key.phase.0)];
+        if !told.streamed && tokens(http, phase, done, id) > 0 {
+            let end = told.last_planned.map(|at| at + latency);
+            found.same(Some(times.end), end, || format!("{}: end as planned", name()));
+        }
+    }
+    let end = told.ended.map(|at| at + latency);
+    found.same(Some(times.end), end, || format!("{}: end", name()));
+    if !told.streamed {
+        found.same(times.first_byte, Some(times.end), || format!("{}: first byte", name()));
+    }
+}

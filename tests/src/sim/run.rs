@@ -1,0 +1,367 @@
+//! Runs a scenario to its end and holds it to all checks.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use serde_json::Value;
+use takt_actors::planned::{Plan, Planned};
+use takt_actors::{
+    Burst, Client, ClientConfig, Concurrency, Constant, EndpointTarget, Order, PhaseConfig,
+    PhaseRoute, Poisson, SampleIssuer, Session, SessionConfig, SessionMsg, SessionOutcome,
+    Strategy, Timed, stream,
+};
+use takt_engine::{Actor, Addr, Context, System, Target};
+use takt_mock::{Counts, Server, ServerConfig};
+use takt_record::{
+    Blame, ErrorKind, Failure, PhasePlan, Publisher, PublisherConfig, PublisherCounters, Record,
+    RequestKey, ResultDoc, SessionPlan, SharedPublisher, Stage,
+};
+use takt_time::{Nanos, Span};
+use takt_wire::{Api, Limits};
+
+use super::check;
+use super::drive::{Drive, Stuck};
+use super::host::{SimHost, World};
+use super::log::{Fussy, Received, Told, Witness};
+use super::random::{Chance, Purpose};
+use super::samples::Prepared;
+use super::scenario::{Http, Load, OrderKind, Phase, Scenario, Service, Transport};
+
+/// A run that came to its end, and all that is known of it.
+pub struct Ran {
+    /// What was run.
+    pub scenario: Scenario,
+    /// Every record.
+    pub records: Vec<Record<'static>>,
+    /// The session's own account; absent when it never gave one.
+    pub outcome: Option<SessionOutcome>,
+    /// The report made from the records as they came.
+    pub result: ResultDoc,
+    /// The journal.
+    pub journal: Vec<u8>,
+    /// Numbers of blocks that came out of line.
+    pub out_of_line: Vec<u64>,
+    /// What the publisher counted.
+    pub published: PublisherCounters,
+    /// What the servers say.
+    pub told: Vec<Told>,
+    /// Streams of the client that are still open, and the most there were.
+    pub client_streams: (usize, usize),
+    /// What is left at servers that live: connections, requests in service, requests that wait.
+    pub left_at_servers: Vec<(u64, u64, u64)>,
+    /// When the session was started and when it had ended.
+    pub span: (Nanos, Nanos),
+    /// Proof of what was dispatched when, by all systems.
+    pub trace_hash: u64,
+    /// Dispatches of all systems.
+    pub dispatches: u64,
+}
+
+/// A run that is not as it must be.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// What is wrong.
+    pub what: Vec<String>,
+    /// Of what was run.
+    pub scenario: Box<Scenario>,
+    /// The last dispatches.
+    pub trace: String,
+}
+
+/// Runs a scenario and checks it.
+///
+/// # Errors
+/// [`Failed`] when it panics, hangs or breaks a rule.
+pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
+    let world = World::new(scenario.seed, scenario.link.clone());
+    let mut client = System::new(world.host());
+    let mut servers: Vec<System<SimHost>> = Vec::new();
+    let mut counts = Vec::new();
+    let witness = Witness::default();
+    if let Transport::Http(http) = &scenario.transport {
+        for number in 0..http.servers {
+            let mut system = System::new(world.host());
+            counts.push(serve(&mut system, http, number, &witness));
+            servers.push(system);
+        }
+        if let Some(span) = http.dies {
+            world.die_after(span, servers[0].host());
+        }
+    }
+    let received = Rc::new(RefCell::new(Received::new(&plan(scenario))));
+    let sink = Fussy {
+        into: received.clone(),
+        refuses: scenario.records.refused,
+        chance: Chance::new(scenario.seed, Purpose::Records),
+    };
+    let config =
+        PublisherConfig { block_bytes: scenario.records.block_bytes, ..PublisherConfig::default() };
+    let publisher = SharedPublisher::new(Publisher::new(Box::new(sink), config));
+    let transport = transport(scenario, &mut client, &publisher);
+    let mut session = SessionConfig::new(scenario.phases.iter().enumerate().map(phase).collect());
+    session.session_key = scenario.seed;
+    session.stop_grace = scenario.stop_grace;
+    let (session, outcome) = Session::new(session, transport, publisher.clone());
+    let session = client.spawn(session, MAILBOX);
+    client.spawn(Stopper { session, stops: scenario.stops.clone() }, 8);
+
+    let started = world.now();
+    let mut drive = Drive::new(world.clone(), started + HORIZON);
+    let mut ended = started;
+    let drove = catch_unwind(AssertUnwindSafe(|| {
+        let mut systems: Vec<&mut System<SimHost>> =
+            std::iter::once(&mut client).chain(&mut servers).collect();
+        drive.run(&mut systems)?;
+        ended = world.now();
+        drive.run_dry(&mut systems)
+    }));
+    let trace = |client: &System<SimHost>, servers: &[System<SimHost>]| {
+        std::iter::once(client).chain(servers).map(|s| format!("{:?}", s.trace())).collect()
+    };
+    let failed = |what: Vec<String>, trace: String| {
+        Box::new(Failed { what, scenario: Box::new(scenario.clone()), trace })
+    };
+    match drove {
+        Ok(Ok(())) => {}
+        Ok(Err(Stuck(words))) => return Err(failed(vec![words], String::new())),
+        Err(panic) => {
+            return Err(failed(vec![words_of(panic.as_ref())], trace(&client, &servers)));
+        }
+    }
+    // As the program does before it ends: whoever refused a block gets it again.
+    for _ in 0..FLUSHES {
+        publisher.flush();
+    }
+    let hash_of = |hash: u64, system: &System<SimHost>| {
+        hash.rotate_left(17).wrapping_mul(HASH) ^ system.trace().hash()
+    };
+    let received = received.borrow();
+    let ran = Ran {
+        scenario: scenario.clone(),
+        records: received.records.clone(),
+        outcome: outcome.take(),
+        result: received.fold.result(&takt_report::Limits::default()),
+        journal: received.journal.get_ref().clone(),
+        out_of_line: received.out_of_line.clone(),
+        published: publisher.counters(),
+        told: witness.take(),
+        client_streams: client.host().open_streams(),
+        left_at_servers: left(&mut servers, &counts),
+        span: (started, ended),
+        trace_hash: servers.iter().fold(hash_of(0, &client), hash_of),
+        dispatches: std::iter::once(&client).chain(&servers).map(|s| s.trace().count()).sum(),
+    };
+    let what = check::all(&ran);
+    if what.is_empty() { Ok(ran) } else { Err(failed(what, trace(&client, &servers))) }
+}
+
+/// The plan of a scenario's session.
+pub(super) fn plan(scenario: &Scenario) -> SessionPlan {
+    let phases = scenario.phases.iter().enumerate().map(|(number, phase)| {
+        let (pattern, rate, target) = match phase.load {
+            Load::Poisson(rate) => ("poisson", Some(rate), None),
+            Load::Constant(rate) => ("constant", Some(rate), None),
+            Load::Concurrency(target) => ("concurrency", None, Some(target)),
+            Load::Burst(_) => ("max_throughput", None, None),
+        };
+        PhasePlan {
+            name: format!("phase {number}"),
+            kind: phase.kind,
+            pattern: pattern.to_owned(),
+            rate,
+            target_concurrency: target,
+            requests: phase.limits.requests,
+            stream: phase.stream,
+        }
+    });
+    SessionPlan {
+        session_id: format!("{:032x}", scenario.seed),
+        takt: "simulated".to_owned(),
+        started_at: "1970-01-01T00:00:00Z".to_owned(),
+        phases: phases.collect(),
+        config: Value::Null,
+        host: Value::Null,
+    }
+}
+
+/// The order of a phase, to be drawn by whoever needs it.
+pub(super) fn order(phase: &Phase) -> Order {
+    let rng = || stream(phase.seed, takt_actors::Purpose::Order);
+    match phase.order {
+        OrderKind::WithoutReplacement => Order::without_replacement(phase.samples, rng()),
+        OrderKind::WithReplacement => Order::with_replacement(phase.samples, rng()),
+        OrderKind::Sequential => Order::sequential(phase.samples),
+    }
+}
+
+/// The arrivals of a phase, if it has any.
+pub(super) fn arrivals(phase: &Phase) -> Option<Box<dyn takt_actors::Arrivals>> {
+    let usable = "rates are drawn between two and fifty thousand";
+    match phase.load {
+        Load::Poisson(rate) => {
+            let rng = stream(phase.seed, takt_actors::Purpose::Arrivals);
+            Some(Box::new(Poisson::new(rate, rng).expect(usable)))
+        }
+        Load::Constant(rate) => Some(Box::new(Constant::new(rate).expect(usable))),
+        Load::Concurrency(_) | Load::Burst(_) => None,
+    }
+}
+
+fn phase((number, phase): (usize, &Phase)) -> PhaseConfig {
+    let strategy: Box<dyn Strategy> = match phase.load {
+        Load::Concurrency(target) => Box::new(Concurrency::new(order(phase), target)),
+        Load::Burst(bound) => Box::new(Burst::new(order(phase), bound)),
+        Load::Poisson(_) | Load::Constant(_) => {
+            let arrivals = arrivals(phase).expect("an open loop has arrivals");
+            Box::new(Timed::new(arrivals, order(phase)))
+        }
+    };
+    PhaseConfig {
+        name: format!("phase {number}"),
+        kind: phase.kind,
+        strategy,
+        samples: phase.samples,
+        limits: phase.limits,
+        drain_after: phase.drain_after,
+        drain_timeout: phase.drain_timeout,
+    }
+}
+
+fn transport(
+    scenario: &Scenario,
+    system: &mut System<SimHost>,
+    publisher: &SharedPublisher,
+) -> Box<dyn SampleIssuer> {
+    let http = match &scenario.transport {
+        Transport::Planned(service) => return planned(service, scenario.seed, system),
+        Transport::Http(http) => http,
+    };
+    let live = (0..http.servers).map(address);
+    let endpoints = live.chain(http.dead_endpoint.then(|| address(99)));
+    let route = |phase: &Phase| PhaseRoute {
+        samples: Rc::new(RefCell::new(Prepared::new(phase))),
+        api: Api::OpenaiChat,
+        stream: phase.stream,
+        keep_text: phase.kind == takt_record::PhaseKind::Accuracy,
+    };
+    let config = ClientConfig {
+        endpoints: endpoints.map(|at| EndpointTarget { target: Target::tcp(at) }).collect(),
+        balance: http.balance,
+        max_connections: http.connections,
+        retry_stale: http.retry_stale,
+        connect_timeout: http.connect_timeout,
+        first_byte_timeout: http.first_byte_timeout,
+        request_timeout: http.request_timeout,
+        warm_connections: http.warm,
+        limits: Limits::default(),
+        phases: scenario.phases.iter().map(route).collect(),
+    };
+    Box::new(Client::spawn(system, config, publisher.clone(), MAILBOX))
+}
+
+fn planned(service: &Service, seed: u64, system: &mut System<SimHost>) -> Box<dyn SampleIssuer> {
+    let (service, mut chance) = (service.clone(), Chance::new(seed, Purpose::Accidents));
+    let failure = Failure {
+        kind: ErrorKind::HttpStatus,
+        blame: Blame::Server,
+        stage: Stage::Head,
+        status: Some(500),
+    };
+    let (transport, _) = Planned::spawn(system, move |_| {
+        let took = Span::from_nanos(chance.between(0, service.longest.as_nanos()));
+        if chance.per_mille(service.never) {
+            Plan::Never
+        } else if chance.per_mille(service.fails) {
+            Plan::Fail(took, failure)
+        } else {
+            Plan::Answer(took)
+        }
+    });
+    Box::new(transport)
+}
+
+fn serve(
+    system: &mut System<SimHost>,
+    http: &Http,
+    number: usize,
+    witness: &Witness,
+) -> std::sync::Arc<Counts> {
+    let mut config = ServerConfig::new(Target::tcp(address(number)), http.mode.clone());
+    config.connections_max = http.server_connections;
+    config.close_after = http.close_after;
+    let server = Server::new(config).expect("shares and statuses are in range");
+    let server = server.with_truth(witness.clone());
+    let (counts, capacity) = (server.counts(), server.mailbox_capacity());
+    system.spawn(server, capacity);
+    // It listens before anything else happens.
+    system.turn().expect("a simulated park does not fail");
+    counts
+}
+
+fn left(
+    servers: &mut [System<SimHost>],
+    counts: &[std::sync::Arc<Counts>],
+) -> Vec<(u64, u64, u64)> {
+    let alive = servers.iter_mut().zip(counts).filter_map(|(system, counts)| {
+        (!system.host().is_dead()).then(|| (counts.open(), counts.running(), counts.waiting()))
+    });
+    alive.collect()
+}
+
+fn address(number: usize) -> SocketAddr {
+    ([10, 0, 0, number as u8 + 1], 8000).into()
+}
+
+/// Tells the session to stop, as a signal would.
+struct Stopper {
+    session: Addr<SessionMsg>,
+    stops: Vec<Span>,
+}
+
+impl Actor for Stopper {
+    type Msg = ();
+
+    fn started(&mut self, cx: &mut Context<'_, Self>) {
+        for &after in &self.stops {
+            cx.call_at(cx.now() + after, ());
+        }
+    }
+
+    fn handle(&mut self, (): (), _cx: &mut Context<'_, Self>) {
+        self.session.send(SessionMsg::Stop);
+    }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("panic: {}", words.unwrap_or("without words"))
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {} failed", self.scenario.seed)?;
+        for what in &self.what {
+            writeln!(f, "  {what}")?;
+        }
+        writeln!(f, "{:#?}", self.scenario)?;
+        f.write_str(&self.trace)
+    }
+}
+
+/// The name of a request in messages.
+pub(super) fn name(key: RequestKey) -> String {
+    format!("request {}.{}", key.phase.0, key.ordinal)
+}
+
+/// A session that still runs after so long has hung.
+const HORIZON: Span = Span::from_secs(100_000);
+/// Messages that can be under way to one actor: all requests of a session and more.
+const MAILBOX: usize = 1 << 16;
+/// A block that is refused three times in ten is taken long before.
+const FLUSHES: usize = 200;
+/// 2^64 over the golden ratio: spreads.
+const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
