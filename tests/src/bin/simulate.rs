@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "says how many seeds a second it runs")]
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use takt_record::PhaseResult;
 use takt_tests::sim::{Ran, Scenario, run};
 
 fn main() -> ExitCode {
@@ -67,11 +69,11 @@ fn counts(ran: &Ran) -> String {
 
 fn many(from: u64, count: u64) -> ExitCode {
     let began = Instant::now();
-    let (mut requests, mut dispatches, mut failed) = (0, 0, Vec::new());
+    let (mut totals, mut dispatches, mut failed) = (BTreeMap::new(), 0, Vec::new());
     for seed in from..from + count {
         match run(&Scenario::draw(seed)) {
             Ok(ran) => {
-                requests += ran.result.phases.iter().map(|phase| phase.issued).sum::<u64>();
+                ran.result.phases.iter().for_each(|phase| add(&mut totals, phase));
                 dispatches += ran.dispatches;
             }
             Err(why) => {
@@ -84,14 +86,32 @@ fn many(from: u64, count: u64) -> ExitCode {
         }
     }
     let seconds = began.elapsed().as_secs_f64();
+    println!("{count} seeds from {from}, {} failed {failed:?}", failed.len());
+    let totals: Vec<String> = totals.iter().map(|(what, n)| format!("{what} {n}")).collect();
+    println!("{}", totals.join(", "));
     println!(
-        "{count} seeds from {from}, {} failed {:?}; {requests} requests, {dispatches} dispatches; \
-         {seconds:.1} s, {:.0} seeds a second",
-        failed.len(),
-        &failed[..failed.len().min(50)],
+        "{dispatches} dispatches, {seconds:.1} s, {:.0} seeds a second",
         count as f64 / seconds
     );
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What happened to the requests of a phase: nothing proves anything about what never happens.
+fn add(totals: &mut BTreeMap<String, u64>, phase: &PhaseResult) {
+    for (what, count) in [
+        ("issued", phase.issued),
+        ("succeeded", phase.succeeded),
+        ("failed", phase.failed),
+        ("unanswered", phase.unanswered),
+        ("late", phase.late),
+        ("retried", phase.retried),
+        ("inherited", phase.inherited),
+    ] {
+        *totals.entry(what.to_owned()).or_default() += count;
+    }
+    for (kind, count) in &phase.errors {
+        *totals.entry(kind.to_string()).or_default() += count;
+    }
 }
 
 /// Failures that are told in words.

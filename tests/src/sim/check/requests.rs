@@ -1,7 +1,7 @@
 //! Each request by itself: issued once, ended once, error before its end, tokens between, times in order.
 
 use takt_record::{Completed, Outcome, Record, Times, Token};
-use takt_time::Nanos;
+use takt_time::{Nanos, Span};
 
 use super::Found;
 use super::lives::{Life, Lives};
@@ -19,10 +19,14 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
         found.same(times_in_order, Ok(()), || format!("{}: times", name(done.key)));
         tokens(life, done, found);
     }
-    let free_calls = ran.scenario.link.call_cost == takt_time::Span::ZERO;
+    // What a cut leaves behind is known for an event only at the cut, and keeps the time of its last byte.
+    let orderly = ran.scenario.link.call_cost == Span::ZERO && ran.scenario.is_peaceful();
     let at: Vec<Nanos> = ran.records.iter().map(Record::at).collect();
-    if let Some(place) = at.windows(2).position(|pair| pair[0] > pair[1]).filter(|_| free_calls) {
-        found.say(|| format!("record {} is older than the one before it", place + 1));
+    if let Some(place) = at.windows(2).position(|pair| pair[0] > pair[1]).filter(|_| orderly) {
+        found.say(|| {
+            let pair = &ran.records[place..place + 2];
+            format!("a record is older than the one before it: {pair:?}")
+        });
     }
 }
 
