@@ -42,6 +42,13 @@ impl<A: Actor> Context<'_, A> {
         self.core.read_clock(self.host)
     }
 
+    /// Whether a timer is due that has not fired: the reactor is behind its schedule.
+    #[must_use]
+    pub fn is_behind(&mut self) -> bool {
+        let seen = self.core.seen();
+        self.core.wheel.next_deadline().is_some_and(|at| at <= seen)
+    }
+
     /// The actor's own address.
     #[must_use]
     pub fn addr(&self) -> Addr<A::Msg> {

@@ -44,46 +44,46 @@ impl Client {
             flight.limited = true;
             self.count(|counters| counters.limited += 1);
         }
-        self.top_up_soon(endpoint, cx);
+        self.top_up(endpoint, cx);
     }
 
-    /// Opens what the line needs after the sockets have been looked at. A client that is behind has
-    /// answers waiting in its sockets, so the connections it lacks are about to come free; to open new ones
-    /// first would cost it several requests each, and put it further behind.
-    fn top_up_soon(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
+    /// Sees to the line after the sockets have been looked at.
+    pub(super) fn top_up(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
         if !std::mem::replace(&mut self.endpoints[endpoint].topping_up, true) {
             cx.call_soon(ClientMsg::TopUp(endpoint));
         }
     }
 
-    /// The sockets have been looked at.
+    /// Opens a connection if the line needs one and may have it: one between two looks at the sockets.
+    ///
+    /// A client that is behind its schedule has answers waiting in its sockets, so the connections it lacks
+    /// are about to come free, and each one it opens costs it several requests and puts it further behind:
+    /// it would end with every descriptor of the machine open. So it opens one a millisecond until it has
+    /// caught up.
     pub(super) fn top_up_now(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
-        self.endpoints[endpoint].topping_up = false;
-        self.top_up(endpoint, cx);
-    }
-
-    /// Opens as many connections as the line needs and may have, some at a time.
-    pub(super) fn top_up(&mut self, endpoint: usize, cx: &mut Cx<'_>) {
-        for _ in 0..OPEN_AT_A_TIME {
-            let line = &mut self.endpoints[endpoint];
-            if line.connecting >= line.waiting.len() || !line.has_room() {
+        let (now, behind) = (cx.now(), cx.is_behind());
+        let line = &mut self.endpoints[endpoint];
+        line.topping_up = false;
+        if line.connecting >= line.waiting.len() || !line.has_room() {
+            return;
+        }
+        let connecting = line.connecting > 0;
+        if let Some(down) = &mut line.down {
+            if connecting || down.probe.is_some() {
                 return;
             }
-            let connecting = line.connecting > 0;
-            if let Some(down) = &mut line.down {
-                if connecting || down.probe.is_some() {
-                    return;
+            if now < down.due {
+                if !std::mem::replace(&mut down.armed, true) {
+                    cx.call_at(down.due, ClientMsg::Probe(endpoint));
                 }
-                if cx.now() < down.due {
-                    if !std::mem::replace(&mut down.armed, true) {
-                        cx.call_at(down.due, ClientMsg::Probe(endpoint));
-                    }
-                    return;
-                }
+                return;
             }
+        }
+        if !behind || now.saturating_since(line.opened) >= OPEN_BEHIND_EVERY {
+            line.opened = now;
             self.open(endpoint, For::Line, cx);
         }
-        self.top_up_soon(endpoint, cx);
+        self.top_up(endpoint, cx);
     }
 
     /// An endpoint that was down may be tried again, if anybody waits.
@@ -268,7 +268,7 @@ impl Client {
     }
 }
 
-/// Connections opened between two looks at the sockets.
-const OPEN_AT_A_TIME: u32 = 16;
+/// A client that is behind opens connections no more often than this.
+const OPEN_BEHIND_EVERY: takt_time::Span = takt_time::Span::from_millis(1);
 /// A connection that has rested no longer than this is used without a look at it; see the module's rules.
 const FRESH: takt_time::Span = takt_time::Span::from_micros(100);

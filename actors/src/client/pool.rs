@@ -40,6 +40,8 @@ pub(super) struct Endpoint {
     pub(super) open: usize,
     /// Connections being made for whoever waits, or to be warm.
     pub(super) connecting: usize,
+    /// When a connection was last opened for the line.
+    pub(super) opened: Nanos,
     /// The line will be looked at after the sockets have been.
     pub(super) topping_up: bool,
     /// Requests that have not ended.
@@ -70,6 +72,7 @@ impl Endpoint {
             cap,
             open: 0,
             connecting: 0,
+            opened: Nanos::ZERO,
             topping_up: false,
             in_flight: 0,
             down: None,
