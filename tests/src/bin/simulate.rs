@@ -1,4 +1,5 @@
-//! Simulates sessions: `simulate --seeds N [--from S]` many of them, `simulate --seed S` one.
+//! Simulates sessions: `simulate --seeds N [--from S]` many of them, `simulate --seed S` one,
+//! `simulate --steady SECONDS` an ordinary one with 1,000 arrivals a second.
 //!
 //! Many print how many ran, how fast, and each that failed. One prints the hash of its trace and its counts,
 //! and nothing that depends on the wall clock.
@@ -11,6 +12,7 @@ use std::time::Instant;
 
 use takt_record::PhaseResult;
 use takt_tests::sim::{Ran, Scenario, run};
+use takt_time::Span;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -18,18 +20,19 @@ fn main() -> ExitCode {
         let place = args.iter().position(|arg| arg == name)?;
         args.get(place + 1)?.parse::<u64>().ok()
     };
-    match (value("--seed"), value("--seeds")) {
-        (Some(seed), None) => one(seed),
-        (None, Some(count)) => many(value("--from").unwrap_or(0), count),
+    match (value("--seed"), value("--seeds"), value("--steady")) {
+        (Some(seed), None, None) => one(&Scenario::draw(seed)),
+        (None, None, Some(seconds)) => one(&Scenario::steady(1, 1_000.0, Span::from_secs(seconds))),
+        (None, Some(count), None) => many(value("--from").unwrap_or(0), count),
         _ => {
-            eprintln!("usage: simulate --seeds N [--from S] | --seed S");
+            eprintln!("usage: simulate --seeds N [--from S] | --seed S | --steady SECONDS");
             ExitCode::from(2)
         }
     }
 }
 
-fn one(seed: u64) -> ExitCode {
-    match run(&Scenario::draw(seed)) {
+fn one(scenario: &Scenario) -> ExitCode {
+    match run(scenario) {
         Ok(ran) => {
             print!("{}", counts(&ran));
             ExitCode::SUCCESS

@@ -97,8 +97,11 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
         refuses: scenario.records.refused,
         chance: Chance::new(scenario.seed, Purpose::Records),
     };
-    let config =
-        PublisherConfig { block_bytes: scenario.records.block_bytes, ..PublisherConfig::default() };
+    let config = PublisherConfig {
+        block_bytes: scenario.records.block_bytes,
+        overflow_blocks: scenario.records.overflow_blocks,
+        ..PublisherConfig::default()
+    };
     let publisher = SharedPublisher::new(Publisher::new(Box::new(sink), config));
     let transport = transport(scenario, &mut client, &publisher);
     let mut session = SessionConfig::new(scenario.phases.iter().enumerate().map(phase).collect());
@@ -138,14 +141,14 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
     let hash_of = |hash: u64, system: &System<SimHost>| {
         hash.rotate_left(17).wrapping_mul(HASH) ^ system.trace().hash()
     };
-    let received = received.borrow();
+    let received = &mut *received.borrow_mut();
     let ran = Ran {
         scenario: scenario.clone(),
-        records: received.records.clone(),
+        records: std::mem::take(&mut received.records),
         outcome: outcome.take(),
         result: received.fold.result(&takt_report::Limits::default()),
         journal: received.journal.get_ref().clone(),
-        out_of_line: received.out_of_line.clone(),
+        out_of_line: std::mem::take(&mut received.out_of_line),
         published: publisher.counters(),
         told: witness.take(),
         client_streams: client.host().open_streams(),

@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 
 use takt_actors::{Balance, Limits};
-use takt_mock::{ErrorShare, InstantConfig, Mode, TimedConfig};
+use takt_mock::{CountDistribution, ErrorShare, InstantConfig, Mode, TimedConfig};
 use takt_record::PhaseKind;
 use takt_time::Span;
 
@@ -143,6 +143,8 @@ pub struct Records {
     pub block_bytes: usize,
     /// How often out of a thousand times a block is refused.
     pub refused: u32,
+    /// Blocks that may wait meanwhile.
+    pub overflow_blocks: usize,
 }
 
 impl Scenario {
@@ -172,12 +174,67 @@ impl Scenario {
         } else {
             Vec::new()
         };
-        let records = Records {
+        let mut records = Records {
             block_bytes: c.magnitude(512, 64 << 10) as usize,
             refused: c.pick(&[0, 0, 300]),
+            overflow_blocks: ENOUGH,
         };
+        if c.per_mille(50) {
+            // Such that records are lost.
+            records = Records { block_bytes: 512, refused: 950, overflow_blocks: c.size(0, 3) };
+        }
         let stop_grace = c.span(Span::from_micros(1), Span::from_secs(10));
         Self { seed, link, transport, phases, stops, stop_grace, records }
+    }
+
+    /// An ordinary session: Poisson arrivals of `rate` a second for `span`, streamed answers of four tokens.
+    #[must_use]
+    pub fn steady(seed: u64, rate: f64, span: Span) -> Self {
+        let timed = TimedConfig {
+            seed,
+            ttft: "lognormal:20ms,0.4".parse().expect("a distribution"),
+            tpot: "exp:2ms".parse().expect("a distribution"),
+            tokens: CountDistribution::fixed(4),
+            ..TimedConfig::default()
+        };
+        let http = Http {
+            mode: Mode::Timed(timed),
+            servers: 1,
+            dead_endpoint: false,
+            dies: None,
+            close_after: None,
+            server_connections: ENOUGH,
+            connections: None,
+            warm: 0,
+            retry_stale: true,
+            balance: Balance::RoundRobin,
+            connect_timeout: None,
+            first_byte_timeout: None,
+            request_timeout: None,
+        };
+        let phase = Phase {
+            kind: PhaseKind::Performance,
+            seed,
+            load: Load::Poisson(rate),
+            order: OrderKind::WithoutReplacement,
+            samples: 1_000,
+            limits: Limits { duration: Some(span), ..Limits::default() },
+            drain_after: true,
+            drain_timeout: None,
+            stream: true,
+            usage: true,
+            prompt_bytes: 500,
+            max_tokens: None,
+        };
+        Self {
+            seed,
+            link: Link::flawless(Span::from_micros(200)),
+            transport: Transport::Http(Box::new(http)),
+            phases: vec![phase],
+            stops: Vec::new(),
+            stop_grace: Span::from_secs(10),
+            records: Records { block_bytes: 32 << 10, refused: 0, overflow_blocks: ENOUGH },
+        }
     }
 
     /// Whether nothing but what is planned may go wrong with a request: each is answered as the server
@@ -409,7 +466,7 @@ fn mode(c: &mut Chance) -> Mode {
     })
 }
 
-/// Connections that no scenario needs more of.
+/// Connections, or blocks, that no scenario needs more of.
 const ENOUGH: usize = 65_536;
 /// Connections that no scenario asks for at once.
 const MANY: u32 = 2_000;
