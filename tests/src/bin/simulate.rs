@@ -1,5 +1,6 @@
 //! Simulates sessions: `simulate --seeds N [--from S]` many of them, `simulate --seed S` one,
-//! `simulate --steady SECONDS` an ordinary one with 1,000 arrivals a second.
+//! `simulate --steady SECONDS` an ordinary one with 1,000 arrivals a second; `simulate --hunt N` up to so
+//! many, until one fails.
 //!
 //! Many print how many ran, how fast, and each that failed. One prints the hash of its trace and its counts,
 //! and nothing that depends on the wall clock.
@@ -7,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "says how many seeds a second it runs")]
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -20,14 +22,18 @@ fn main() -> ExitCode {
         let place = args.iter().position(|arg| arg == name)?;
         args.get(place + 1)?.parse::<u64>().ok()
     };
-    match (value("--seed"), value("--seeds"), value("--steady")) {
-        (Some(seed), None, None) => one(&Scenario::draw(seed)),
-        (None, None, Some(seconds)) => one(&Scenario::steady(1, 1_000.0, Span::from_secs(seconds))),
-        (None, Some(count), None) => many(value("--from").unwrap_or(0), count),
-        _ => {
-            eprintln!("usage: simulate --seeds N [--from S] | --seed S | --steady SECONDS");
-            ExitCode::from(2)
-        }
+    let from = value("--from").unwrap_or(0);
+    if let Some(seed) = value("--seed") {
+        one(&Scenario::draw(seed))
+    } else if let Some(seconds) = value("--steady") {
+        one(&Scenario::steady(1, 1_000.0, Span::from_secs(seconds)))
+    } else if let Some(count) = value("--seeds") {
+        many(from..from + count, usize::MAX)
+    } else if let Some(count) = value("--hunt") {
+        many(from..from + count, 1)
+    } else {
+        eprintln!("usage: simulate --seeds N [--from S] | --seed S | --steady SECONDS | --hunt N");
+        ExitCode::from(2)
     }
 }
 
@@ -70,10 +76,16 @@ fn counts(ran: &Ran) -> String {
     )
 }
 
-fn many(from: u64, count: u64) -> ExitCode {
+/// Runs seeds until so many have failed.
+fn many(seeds: Range<u64>, most_failures: usize) -> ExitCode {
     let began = Instant::now();
     let (mut totals, mut dispatches, mut failed) = (BTreeMap::new(), 0, Vec::new());
-    for seed in from..from + count {
+    let (from, mut count) = (seeds.start, 0u32);
+    for seed in seeds {
+        if failed.len() >= most_failures {
+            break;
+        }
+        count += 1;
         match run(&Scenario::draw(seed)) {
             Ok(ran) => {
                 ran.result.phases.iter().for_each(|phase| add(&mut totals, phase));
@@ -94,7 +106,7 @@ fn many(from: u64, count: u64) -> ExitCode {
     println!("{}", totals.join(", "));
     println!(
         "{dispatches} dispatches, {seconds:.1} s, {:.0} seeds a second",
-        count as f64 / seconds
+        f64::from(count) / seconds
     );
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -136,6 +136,9 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
     }
     // As the program does before it ends: whoever refused a block gets it again.
     for _ in 0..FLUSHES {
+        if publisher.waiting() == 0 {
+            break;
+        }
         publisher.flush();
     }
     let hash_of = |hash: u64, system: &System<SimHost>| {
@@ -364,7 +367,7 @@ pub(super) fn name(key: RequestKey) -> String {
 const HORIZON: Span = Span::from_secs(100_000);
 /// Messages that can be under way to one actor: all requests of a session and more.
 const MAILBOX: usize = 1 << 16;
-/// A block that is refused three times in ten is taken long before.
-const FLUSHES: usize = 200;
+/// A block that is refused nineteen times out of twenty is taken long before.
+const FLUSHES: usize = 100_000;
 /// 2^64 over the golden ratio: spreads.
 const HASH: u64 = 0x9e37_79b9_7f4a_7c15;

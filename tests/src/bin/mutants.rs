@@ -1,0 +1,227 @@
+//! Puts deliberate bugs into a copy of the workspace, one at a time, and shows that the simulation finds each:
+//! `mutants [NAME]`, all of them or one, in a scratch folder under the build folder.
+//!
+//! A check that never failed has proven nothing. A mutant that survives means that a rule is missing, or that
+//! no seed comes where it lives.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "starts the compiler and says how long it took")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// A deliberate bug: in `file`, `is` (which stands there once) becomes `was`.
+struct Mutant {
+    name: &'static str,
+    file: &'static str,
+    is: &'static str,
+    becomes: &'static str,
+}
+
+const fn mutant(
+    name: &'static str,
+    file: &'static str,
+    is: &'static str,
+    becomes: &'static str,
+) -> Mutant {
+    Mutant { name, file, is, becomes }
+}
+
+const MUTANTS: &[Mutant] = &[
+    mutant(
+        "a permit is given back twice",
+        "engine/src/semaphore.rs",
+        "self.available += 1;",
+        "self.available += 2;",
+    ),
+    mutant(
+        "a timer is one nanosecond late",
+        "engine/src/wheel.rs",
+        "let deadline = at.as_nanos();",
+        "let deadline = at.as_nanos() + 1;",
+    ),
+    mutant(
+        "a late completion is counted",
+        "tools/report/src/phase.rs",
+        "if self.ended.is_some() {\n            self.late += 1;",
+        "if false {\n            self.late += 1;",
+    ),
+    mutant(
+        "a chunk boundary is lost between two reads",
+        "io/wire/src/chunked.rs",
+        "self.state = if left == 0 { State::DataEnd }",
+        "self.state = if left == 0 && at == input.len() { State::Size { size: 0, digits: false } } \
+         else if left == 0 { State::DataEnd }",
+    ),
+    mutant(
+        "an answer without an end counts as whole",
+        "io/wire/src/answer/events.rs",
+        "self.done || self.finish.is_some()",
+        "self.done || self.count > 0",
+    ),
+    mutant(
+        "a second attempt is not recorded",
+        "actors/src/client/flight.rs",
+        "attempts: self.attempts,",
+        "attempts: 1,",
+    ),
+    mutant(
+        "a drain forgets",
+        "actors/src/session/mod.rs",
+        "self.link.in_flight[usize::from(running.issuer.id.0)]\n            }\n            Stop::No => 0,",
+        "0\n            }\n            Stop::No => 0,",
+    ),
+    mutant(
+        "an undrained phase is taken for none",
+        "actors/src/strategy/concurrency.rs",
+        "for _ in 0..pace.inherited() {",
+        "for _ in 0..pace.inherited().min(1) {",
+    ),
+    mutant(
+        "a burst does not count what it inherits",
+        "actors/src/strategy/burst.rs",
+        "pace.in_flight() + u64::from(pace.inherited())",
+        "pace.in_flight()",
+    ),
+    mutant(
+        "time to first token is that of the role",
+        "actors/src/client/flight.rs",
+        "self.times.first_token = seen.first_token;",
+        "self.times.first_token = seen.first_event;",
+    ),
+    mutant(
+        "the send is stamped with the wrong instant",
+        "actors/src/client/sending.rs",
+        "times.sent.get_or_insert(sent);",
+        "times.sent.get_or_insert(request.issued);",
+    ),
+    mutant(
+        "a lost record is not told",
+        "io/record/src/publisher.rs",
+        "Err(_) => self.counters.lost += 1,",
+        "Err(_) => {}",
+    ),
+    mutant(
+        "blocks that waited go out of line",
+        "io/record/src/publisher.rs",
+        "self.overflow.push_back(block);",
+        "self.overflow.push_front(block);",
+    ),
+    mutant(
+        "an order repeats after each shuffle",
+        "actors/src/order.rs",
+        "self.left = self.indices.len();",
+        "self.left = self.indices.len();\n            self.indices.sort_unstable();\n            \
+         self.rng = rand::SeedableRng::seed_from_u64(1);",
+    ),
+    mutant(
+        "a cancel forgets who waits for a connection",
+        "actors/src/client/ending.rs",
+        "Cancel::All => true,",
+        "Cancel::All => flight.place != Place::Waiting,",
+    ),
+    mutant(
+        "a reader stops when its buffer was full",
+        "actors/src/client/receiving.rs",
+        "Then::More => {}",
+        "Then::More => return,",
+    ),
+    mutant(
+        "a write that fell short is not gone on with",
+        "actors/src/client/sending.rs",
+        "if connection.rest().is_empty() {\n            return;",
+        "if !connection.rest().is_empty() {\n            return;",
+    ),
+];
+
+fn main() -> ExitCode {
+    let wanted = std::env::args().nth(1);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests is a folder of it");
+    let scratch = root.join("target/mutants");
+    let mut survivors = 0;
+    for mutant in MUTANTS.iter().filter(|m| wanted.as_ref().is_none_or(|w| m.name.contains(w))) {
+        copy(root, &scratch);
+        let began = Instant::now();
+        let caught = mutant.put_into(&scratch).and_then(|()| hunt(&scratch));
+        let seconds = began.elapsed().as_secs();
+        match caught {
+            Ok(by) => println!("caught in {seconds:>3} s: {}\n    {by}", mutant.name),
+            Err(why) => {
+                println!("SURVIVED {seconds:>3} s: {}\n    {why}", mutant.name);
+                survivors += 1;
+            }
+        }
+    }
+    if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Mutant {
+    fn put_into(&self, copy: &Path) -> Result<(), String> {
+        let path = copy.join(self.file);
+        let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+        match text.matches(self.is).count() {
+            1 => {}
+            times => return Err(format!("{:?} stands {times} times in {}", self.is, self.file)),
+        }
+        let text = text.replace(self.is, self.becomes);
+        std::fs::write(&path, text).map_err(|error| error.to_string())
+    }
+}
+
+/// Builds the copy and runs seeds until one fails; gives what caught it.
+fn hunt(copy: &Path) -> Result<String, String> {
+    let cargo = |args: &[&str]| {
+        let mut command = Command::new("cargo");
+        command.current_dir(copy).env("CARGO_TARGET_DIR", copy.join("target"));
+        // Quick to build and quick enough to run.
+        command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
+        command.args(args).output().expect("cargo starts")
+    };
+    let build = cargo(&["build", "-q", "-p", "takt-tests", "--bin", "simulate"]);
+    if !build.status.success() {
+        return Err(format!("does not build: {}", String::from_utf8_lossy(&build.stderr)));
+    }
+    let run = cargo(&["run", "-q", "-p", "takt-tests", "--bin", "simulate", "--", "--hunt", SEEDS]);
+    let said = String::from_utf8_lossy(&run.stdout);
+    if run.status.success() {
+        return Err(format!("{SEEDS} seeds found nothing"));
+    }
+    let told: Vec<&str> = said.lines().take(2).map(str::trim).collect();
+    Ok(told.join(": ").chars().take(200).collect())
+}
+
+/// Brings the copy of the workspace up to date; only what differs is written, so that builds stay short.
+fn copy(root: &Path, to: &Path) {
+    for folder in ["engine", "io", "actors", "tools", "tests", "bench"] {
+        copy_folder(&root.join(folder), &to.join(folder));
+    }
+    for file in ["Cargo.toml", "Cargo.lock", "clippy.toml"] {
+        copy_file(&root.join(file), &to.join(file));
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("the build folder can be written");
+    for entry in std::fs::read_dir(from).expect("a folder of the workspace") {
+        let path: PathBuf = entry.expect("a folder of the workspace").path();
+        let name = path.file_name().expect("entries have names");
+        if path.is_dir() {
+            if name != "target" && name != "corpora" {
+                copy_folder(&path, &to.join(name));
+            }
+        } else {
+            copy_file(&path, &to.join(name));
+        }
+    }
+}
+
+fn copy_file(from: &Path, to: &Path) {
+    let new = std::fs::read(from).expect("a file of the workspace");
+    if std::fs::read(to).is_ok_and(|old| old == new) {
+        return;
+    }
+    std::fs::write(to, new).expect("the build folder can be written");
+}
+
+/// Far more than any mutant has needed.
+const SEEDS: &str = "4000";
