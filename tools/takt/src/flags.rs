@@ -107,6 +107,10 @@ fn in_file(tree: &Node, name: &str) -> Option<String> {
 
 /// The phases that the load flags stand for: one that is measured, and before it a warm-up if asked for.
 fn put_phases(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
+    if args.arrivals.is_some() && args.rate.is_none() {
+        let why = "spaces the sends of --rate, which is not given";
+        return Err(ConfigError::new(Origin::Flag("--arrivals"), "", why).into());
+    }
     let Some((flag, load)) = load(args) else {
         let stray = [
             ("--requests", args.requests.is_some()),

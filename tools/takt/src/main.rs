@@ -26,6 +26,7 @@ mod reactor;
 mod report;
 mod run;
 mod samples;
+mod scrub;
 mod watched;
 
 use std::process::ExitCode;

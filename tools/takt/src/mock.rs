@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use takt_engine::{Remote, System, Target};
 use takt_mock::{
     InstantConfig, Mode, Server, ServerConfig, ServerMsg, TimedConfig, Truth, TruthSink,
@@ -21,14 +22,18 @@ use crate::exit::{Exit, Failure, OrExit as _};
 /// Serves until a signal comes.
 pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
     limits::raise_open_files().or_exit(Exit::Setup)?;
+    let mut server =
+        config(args).and_then(|config| Ok(Server::new(config)?)).or_exit(Exit::Input)?;
     let truth = args.truth.as_deref().map(|path| TruthFile::create(path, args.truth_events));
     let (sink, writer) = truth.transpose().or_exit(Exit::Setup)?.unzip();
+    if let Some(sink) = sink {
+        server = server.with_truth(sink);
+    }
     crate::run::pin(args.core)?;
-    let config = config(args).or_exit(Exit::Input)?;
-    let served = serve(config, args.wait, sink, listening, |stop| {
+    let served = serve(server, args.wait, listening, |stop| {
         signals::on_stop(move |_, _| drop(stop.send(ServerMsg::Stop)))
     });
-    served.or_exit(Exit::Setup)?;
+    served.with_context(|| format!("--listen {}", args.listen)).or_exit(Exit::Setup)?;
     match writer
         .map(|writer| writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     {
@@ -37,20 +42,14 @@ pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Runs a server on this thread until it is told to stop. `listening` hears its address; `stop` is given the
-/// way to stop it, before it listens.
+/// Runs a server on this thread until it is told to stop. `listening` hears its address, if it has one;
+/// `stop` is given the way to stop it, before it listens.
 pub(crate) fn serve(
-    config: ServerConfig,
+    server: Server,
     wait: WaitMode,
-    truth: Option<TruthFile>,
     listening: impl FnOnce(SocketAddr) + Send + 'static,
     stop: impl FnOnce(Remote<ServerMsg>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    let at = config.listen.clone();
-    let mut server = Server::new(config)?;
-    if let Some(truth) = truth {
-        server = server.with_truth(truth);
-    }
     let (tell, failed) = channel();
     let server = server.on_listening(move |bound| match bound {
         Ok(address) => {
@@ -68,7 +67,7 @@ pub(crate) fn serve(
     system.run()?;
     match failed.try_recv() {
         Err(_) => Ok(()),
-        Ok(error) => anyhow::bail!("cannot listen at {at:?}: {error}"),
+        Ok(error) => Err(error).context("cannot be listened at"),
     }
 }
 

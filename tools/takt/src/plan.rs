@@ -78,23 +78,22 @@ pub(crate) fn phase(
     })
 }
 
-/// Connections to open before the first phase: those that it will use at once. Fewer for an open loop,
-/// where nobody knows: a server with a thread a connection has none left for idle ones.
-pub(crate) fn warm_connections(config: &Config) -> usize {
-    let wanted = match config.phases.first().map(|phase| phase.load) {
-        Some(Load::Concurrency { target }) => target as usize,
-        Some(Load::MaxThroughput { max_in_flight }) => {
-            max_in_flight.map_or(WARM_BURST, |bound| bound as usize)
-        }
-        Some(Load::Poisson { rate } | Load::Constant { rate }) => {
-            ((rate / 10.0).ceil() as usize).min(WARM_OPEN)
-        }
-        None => 0,
+/// Connections to open before the first phase, over `samples` samples: no more than it uses at once, since
+/// a server with a thread a connection has none left when idle ones hold them. Few for an open loop, where
+/// nobody knows.
+pub(crate) fn warm_connections(config: &Config, samples: u32) -> usize {
+    let Some(phase) = config.phases.first() else { return 0 };
+    let wanted = match phase.load {
+        Load::Concurrency { target } => u64::from(target),
+        Load::MaxThroughput { max_in_flight } => max_in_flight.unwrap_or(0),
+        Load::Poisson { rate } | Load::Constant { rate } => ((rate / 10.0) as u64).min(WARM_OPEN),
     };
+    let stop = &phase.stop;
+    let once = stop.duration.is_none() && stop.min_duration.is_none();
+    let requests = stop.requests.or(once.then_some(u64::from(samples))).unwrap_or(u64::MAX);
     let most = config.max_connections.map_or(usize::MAX, |max| max * config.endpoint.urls.len());
-    wanted.min(WARM_MAX).min(most)
+    (wanted.min(requests).min(WARM_MAX) as usize).min(most)
 }
 
-const WARM_OPEN: usize = 8;
-const WARM_BURST: usize = 64;
-const WARM_MAX: usize = 1_024;
+const WARM_OPEN: u64 = 8;
+const WARM_MAX: u64 = 1_024;

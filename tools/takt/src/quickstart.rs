@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
 use takt_engine::{Remote, Target};
-use takt_mock::{Mode, ServerConfig, ServerMsg, TimedConfig};
+use takt_mock::{Mode, Server, ServerConfig, ServerMsg, TimedConfig};
 use takt_net::WaitMode;
 
 use crate::cli::QuickstartArgs;
@@ -80,7 +80,7 @@ fn serve(tell: Sender<SocketAddr>, give: &Sender<Remote<ServerMsg>>) -> anyhow::
     config.anchor = takt_net::anchor();
     // Whoever asked for the server waits for this.
     let listening = move |address| _ = tell.send(address);
-    crate::mock::serve(config, WaitMode::default(), None, listening, |stop| {
+    crate::mock::serve(Server::new(config)?, WaitMode::default(), listening, |stop| {
         drop(give.send(stop));
         Ok(())
     })

@@ -31,6 +31,7 @@ use crate::preflight::{self, Reached};
 use crate::progress::Progress;
 use crate::reactor::{self, Work};
 use crate::samples::{self, Prepared};
+use crate::scrub::ScrubbingSink;
 use crate::watched::Watched;
 
 /// How a run is to be reported.
@@ -68,7 +69,7 @@ pub(crate) fn measure(
     let mut progress = Progress::new(console, config, &lengths);
     let (sink, recorder) = Recorder::start(
         recorder_config(config, &plan, &folder),
-        Watched::new(plan.clone(), secrets(config)),
+        Watched::new(plan.clone()),
         move |watched, tick| progress.look(watched, tick.now.mono, tick.last),
     )
     .or_exit(Exit::Setup)?;
@@ -80,7 +81,12 @@ pub(crate) fn measure(
         wait: config.wait,
         core: config.core,
     };
-    let reacted = reactor::run(work, Box::new(sink), &recorder, console);
+    let reacted = reactor::run(
+        work,
+        Box::new(ScrubbingSink::new(sink, &secrets(config))),
+        &recorder,
+        console,
+    );
     let finished = recorder.finish();
     let ended = match reacted {
         Ok(ended) => ended,
@@ -131,7 +137,7 @@ fn recorder_config(config: &Config, plan: &SessionPlan, folder: &RunFolder) -> R
     recorder
 }
 
-/// What must not be printed even when a server says it.
+/// What must not be recorded even when a server says it.
 fn secrets(config: &Config) -> Vec<Secret> {
     let endpoint = &config.endpoint;
     let named = endpoint.headers.iter().filter(|(name, _)| takt_wire::is_secret_name(name));
@@ -150,6 +156,7 @@ fn client(
         stream: endpoint.stream,
         keep_text: false,
     };
+    let first = prepared.first().map_or(0, |samples| samples.borrow().len());
     ClientConfig {
         endpoints: reached
             .iter()
@@ -161,7 +168,7 @@ fn client(
         connect_timeout: config.limits.connect_timeout,
         first_byte_timeout: config.limits.first_byte_timeout,
         request_timeout: config.limits.request_timeout,
-        warm_connections: plan::warm_connections(config),
+        warm_connections: plan::warm_connections(config, first),
         limits: takt_wire::Limits::default(),
         phases: prepared.iter().map(route).collect(),
     }

@@ -11,8 +11,6 @@ use takt_record::{
 use takt_report::{Live, RunFold};
 use takt_time::Nanos;
 
-use crate::config::Secret;
-
 /// Something worth a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum News {
@@ -31,14 +29,13 @@ struct Inner {
     fold: RunFold,
     news: Vec<News>,
     seen: BTreeSet<(PhaseId, ErrorKind, Option<u16>)>,
-    secrets: Vec<Secret>,
 }
 
 impl Watched {
-    /// The fold of `plan`. What a server says is cleared of `secrets`: some repeat the key they refuse.
-    pub(crate) fn new(plan: SessionPlan, secrets: Vec<Secret>) -> Self {
+    /// The fold of `plan`.
+    pub(crate) fn new(plan: SessionPlan) -> Self {
         let (fold, seen) = (RunFold::new(plan), BTreeSet::new());
-        Self(RefCell::new(Inner { fold, news: Vec::new(), seen, secrets }))
+        Self(RefCell::new(Inner { fold, news: Vec::new(), seen }))
     }
 
     /// What is new since the last call.
@@ -59,26 +56,18 @@ impl Watched {
 impl Fold for Watched {
     fn fold(&mut self, record: &Record<'_>) {
         let inner = self.0.get_mut();
+        inner.fold.fold(record);
         match record {
-            Record::Error { at, key, failure, message } => {
-                let message = &*clear(message, &inner.secrets);
-                let (at, key, failure) = (*at, *key, *failure);
-                inner.fold.fold(&Record::Error { at, key, failure, message });
-                if inner.seen.insert((key.phase, failure.kind, failure.status)) {
-                    let name = inner.name(key.phase);
-                    let kind = failure.kind;
-                    let says = format!("phase {name}: first {kind}: {}", one_line(message));
-                    inner.news.push(News::Bad(says));
-                }
+            Record::Error { key, failure, message, .. }
+                if inner.seen.insert((key.phase, failure.kind, failure.status)) =>
+            {
+                let (name, kind) = (inner.name(key.phase), failure.kind);
+                let says = format!("phase {name}: first {kind}: {}", one_line(message));
+                inner.news.push(News::Bad(says));
             }
-            other => {
-                inner.fold.fold(other);
-                match other {
-                    Record::Phase(phase) => inner.phase(phase.at, phase.phase, phase.event),
-                    Record::Session(session) => inner.session(session.event),
-                    _ => {}
-                }
-            }
+            Record::Phase(phase) => inner.phase(phase.at, phase.phase, phase.event),
+            Record::Session(session) => inner.session(session.event),
+            _ => {}
         }
     }
 }
@@ -141,17 +130,6 @@ impl Inner {
     }
 }
 
-/// `text` without any of `secrets`.
-fn clear<'t>(text: &'t str, secrets: &[Secret]) -> std::borrow::Cow<'t, str> {
-    let mut text = std::borrow::Cow::Borrowed(text);
-    for secret in secrets.iter().map(Secret::reveal) {
-        if !secret.is_empty() && text.contains(secret) {
-            text = text.replace(secret, takt_wire::REDACTED).into();
-        }
-    }
-    text
-}
-
 /// What a server said, on one line and without control over the terminal.
 fn one_line(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -163,7 +141,7 @@ const MESSAGE_CHARS: usize = 160;
 
 #[cfg(test)]
 mod tests {
-    use takt_record::{Blame, Failure, PhasePlan, PhaseRecord, RequestKey, Stage};
+    use takt_record::{Blame, Failure, PhasePlan, RequestKey, Stage};
 
     use super::*;
 
@@ -185,7 +163,7 @@ mod tests {
             config: serde_json::Value::Null,
             host: serde_json::Value::Null,
         };
-        Watched::new(plan, vec![Secret::new("hunter2"), Secret::new("")])
+        Watched::new(plan)
     }
 
     fn error(status: u16, message: &str) -> Record<'_> {
@@ -208,17 +186,5 @@ mod tests {
             .map(|says| News::Bad(format!("phase perf: first http_status: {says}")));
         assert_eq!(watched.news(), expected);
         assert_eq!(watched.news(), []);
-    }
-
-    #[test]
-    fn k3_a_key_that_the_server_repeats_is_in_no_news_and_no_result() {
-        let mut watched = watched();
-        let event = PhaseEvent::Started { inherited: 0 };
-        watched.fold(&Record::Phase(PhaseRecord { at: Nanos::ZERO, phase: PhaseId(0), event }));
-        watched.fold(&error(401, "invalid key hunter2"));
-        assert!(!format!("{:?}", watched.news()).contains("hunter2"));
-        let result = watched.into_fold().result(&takt_report::Limits::default());
-        let json = serde_json::to_string(&result).unwrap();
-        assert!(json.contains("invalid key <redacted>") && !json.contains("hunter2"), "{json}");
     }
 }

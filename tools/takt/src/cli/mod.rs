@@ -93,7 +93,7 @@ const AFTER: &str = "\
 Examples:
   takt quickstart
   takt run --url http://127.0.0.1:8000 --model m --dataset q.jsonl --rate 50 --requests 500
-  takt run --url http://127.0.0.1:8000 --model m --concurrency 16 --duration 60s --warmup-requests 32
+  takt run --url http://127.0.0.1:8000 --model m --concurrency 16 --duration 60s
   takt run sweep.yaml --out runs/monday --strict
   takt mock --listen 127.0.0.1:8000 --mode timed --ttft 200ms --tpot 20ms
   takt report runs/monday --format json

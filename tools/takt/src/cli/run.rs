@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PER_SECOND", help_heading = "Load")]
     pub(crate) rate: Option<f64>,
     /// How the sends of --rate are spaced [default: poisson]
-    #[arg(long, value_enum, requires = "rate", help_heading = "Load")]
+    #[arg(long, value_enum, help_heading = "Load")]
     pub(crate) arrivals: Option<Arrivals>,
     /// Closed loop: keep so many requests in flight
     #[arg(long, value_name = "N", help_heading = "Load")]

@@ -1,0 +1,172 @@
+//! Secrets taken out of what servers say, before it is recorded.
+//!
+//! Some servers repeat the key that they refuse in the text of the error. Records hold such texts, and
+//! they go into the journal, the report and the console. So blocks are searched on their way to the
+//! recorder: one pass over bytes that are in the cache anyway, and only the rare block in which something
+//! is found is taken apart.
+
+use std::borrow::Cow;
+
+use memchr::memmem::Finder;
+use takt_record::{Block, BlockSink, BlockWriter, Record, Text};
+use takt_wire::REDACTED;
+
+use crate::config::Secret;
+
+/// A sink that lets no secret pass.
+pub(crate) struct ScrubbingSink<S> {
+    inner: S,
+    secrets: Vec<Secret>,
+    /// The beginnings of the secrets: a message may be cut in the middle of one.
+    finders: Vec<Finder<'static>>,
+}
+
+impl<S: BlockSink> ScrubbingSink<S> {
+    /// Lets blocks through to `inner` without any of `secrets`. Ones too short to be secrets are left alone.
+    pub(crate) fn new(inner: S, secrets: &[Secret]) -> Self {
+        let mut known: Vec<&str> =
+            secrets.iter().flat_map(|secret| parts(secret.reveal())).collect();
+        // The longest first: one may be part of another.
+        known.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
+        known.dedup();
+        let finders = known.iter().map(|secret| Finder::new(head(secret)).into_owned()).collect();
+        Self { inner, secrets: known.into_iter().map(Secret::new).collect(), finders }
+    }
+
+    fn suspects(&self, block: &Block) -> bool {
+        self.finders.iter().any(|finder| finder.find(block.bytes()).is_some())
+    }
+
+    fn clean(&self, block: &Block) -> Block {
+        let room = Block::with_capacity(block.capacity().saturating_mul(GROWTH));
+        let mut writer = BlockWriter::new(room);
+        for record in block.iter().map_while(Result::ok) {
+            let text;
+            let record = match record {
+                Record::Error { at, key, failure, message } => {
+                    text = self.clear(message);
+                    Record::Error { at, key, failure, message: &text }
+                }
+                Record::Text(kept) => {
+                    text = self.clear(kept.text);
+                    Record::Text(Text { text: &text, ..kept })
+                }
+                other => other,
+            };
+            // The room is that of the block with every text at its longest.
+            let pushed = writer.push(&record);
+            debug_assert!(pushed.is_ok(), "{pushed:?}");
+        }
+        let mut clean = writer.take(Block::with_capacity(0));
+        clean.set_seq(block.seq());
+        clean
+    }
+
+    /// `text` without the secrets, one that is cut off at its end included.
+    fn clear<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut text = Cow::Borrowed(text);
+        for secret in self.secrets.iter().map(Secret::reveal) {
+            if text.contains(secret) {
+                text = text.replace(secret, REDACTED).into();
+            }
+            let cut = (head(secret).len()..secret.len())
+                .rev()
+                .find(|&at| secret.is_char_boundary(at) && text.ends_with(&secret[..at]));
+            if let Some(cut) = cut {
+                text = format!("{}{REDACTED}", &text[..text.len() - cut]).into();
+            }
+        }
+        text
+    }
+}
+
+impl<S: BlockSink> BlockSink for ScrubbingSink<S> {
+    fn offer(&mut self, block: Block) -> Result<(), Block> {
+        let block = if self.suspects(&block) { self.clean(&block) } else { block };
+        self.inner.offer(block)
+    }
+
+    fn spare(&mut self) -> Option<Block> {
+        self.inner.spare()
+    }
+}
+
+/// A secret, and what of it remains without a scheme such as `Bearer` before it.
+fn parts(secret: &str) -> impl Iterator<Item = &str> {
+    let after = secret.split_once(' ').map(|(_, after)| after.trim());
+    [Some(secret.trim()), after].into_iter().flatten().filter(|part| part.len() >= SHORTEST)
+}
+
+fn head(secret: &str) -> &str {
+    &secret[..secret.floor_char_boundary(HEAD)]
+}
+
+/// A shorter one would be found in innocent text, and is no secret.
+const SHORTEST: usize = 4;
+/// Of a secret that is cut off, this much may be seen.
+const HEAD: usize = 8;
+/// The mark has ten characters where the shortest secret had four, and a block has heads of records, too.
+const GROWTH: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use takt_record::{Blame, ErrorKind, Failure, RequestKey, Stage};
+    use takt_time::Nanos;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Keep(Vec<Block>);
+
+    impl BlockSink for Keep {
+        fn offer(&mut self, block: Block) -> Result<(), Block> {
+            self.0.push(block);
+            Ok(())
+        }
+        fn spare(&mut self) -> Option<Block> {
+            None
+        }
+    }
+
+    /// The messages that come out when these go in.
+    fn passed(secrets: &[&str], messages: &[&str]) -> Vec<String> {
+        let secrets: Vec<_> = secrets.iter().map(|secret| Secret::new(*secret)).collect();
+        let mut sink = ScrubbingSink::new(Keep::default(), &secrets);
+        let mut writer = BlockWriter::new(Block::with_capacity(4096));
+        for message in messages {
+            let failure = Failure {
+                kind: ErrorKind::HttpStatus,
+                blame: Blame::Server,
+                stage: Stage::Head,
+                status: Some(401),
+            };
+            let key = RequestKey::default();
+            writer.push(&Record::Error { at: Nanos::ZERO, key, failure, message }).unwrap();
+        }
+        let mut block = writer.take(Block::with_capacity(0));
+        block.set_seq(7);
+        sink.offer(block).unwrap();
+        assert_eq!(sink.inner.0[0].seq(), 7);
+        let records = sink.inner.0.iter().flat_map(Block::iter);
+        records
+            .map(|record| match record {
+                Ok(Record::Error { message, .. }) => message.to_owned(),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn k3_a_secret_that_a_server_repeats_is_not_recorded() {
+        let secrets = ["Bearer sk-0123456789", "abc", "0123456789abcdef"];
+        for (message, expected) in [
+            ("all is well, abc", "all is well, abc"),
+            ("key sk-0123456789, twice sk-0123456789!", "key <redacted>, twice <redacted>!"),
+            ("Bearer sk-0123456789", "<redacted>"),
+            ("cut off: sk-01234", "cut off: <redacted>"),
+            ("0123456789abcdef", "<redacted>"),
+        ] {
+            assert_eq!(passed(&secrets, &[message, "next"]), [expected, "next"]);
+        }
+    }
+}

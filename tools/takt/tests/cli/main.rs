@@ -1,0 +1,17 @@
+//! The command as its users meet it: through the binary, against its own reference server and against
+//! small servers of the tests.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "processes, sockets and files are what these tests are about"
+)]
+
+mod bench;
+mod config;
+mod ending;
+mod exit_codes;
+mod mock;
+mod report;
+mod runs;
+mod secrets;

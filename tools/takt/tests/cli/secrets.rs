@@ -1,0 +1,91 @@
+//! Keys go to the endpoint and nowhere else.
+
+use crate::bench::{Bench, Done, answer, files, serve};
+
+const KEY: &str = "sk-hunter2-0123456789";
+
+/// Nothing that a run left behind or said holds the key.
+#[track_caller]
+fn nowhere(bench: &Bench, done: &Done) {
+    assert!(!done.stdout.contains(KEY), "{}", done.stdout);
+    assert!(!done.stderr.contains(KEY), "{}", done.stderr);
+    for (path, bytes) in files(&bench.path("out")) {
+        let found = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+        assert!(!found, "in {}", path.display());
+    }
+}
+
+#[test]
+fn k3_a_key_that_the_server_repeats_is_in_no_output_and_no_file() {
+    let bench = Bench::new();
+    let url = serve(|request| {
+        let key = request.lines().find_map(|line| line.strip_prefix("Authorization: ")).unwrap();
+        let body = format!("{{\"error\": {{\"message\": \"bad key {key}\"}}}}");
+        answer("401 Unauthorized", "Content-Type: application/json\r\n", &body)
+    });
+    let args = [
+        "run",
+        "--url",
+        &url,
+        "--api-key-env",
+        "KEY",
+        "--concurrency",
+        "1",
+        "--requests",
+        "3",
+        "--out",
+        "out",
+    ];
+    let done = Done::from(bench.command(&args).env("KEY", KEY).output().unwrap()).exits(4);
+    let result = bench.result().to_string();
+    assert!(result.contains("bad key Bearer <redacted>"), "{result}");
+    assert!(bench.read("out/config.yaml").contains("<redacted>"));
+    nowhere(&bench, &done);
+    let again = bench.takt(&["report", "out", "--format", "json"]).exits(0);
+    assert!(again.stdout.contains("bad key Bearer <redacted>"));
+    nowhere(&bench, &again);
+}
+
+#[test]
+fn k3_keys_in_headers_and_in_the_address_are_written_nowhere() {
+    let bench = Bench::new();
+    let url = serve(|_| answer("200 OK", "", "ok"));
+    let (url, header) = (format!("{url}/x?api_key={KEY}"), format!("X-Api-Key: {KEY}"));
+    let args = [
+        "run",
+        "--url",
+        &url,
+        "--api",
+        "raw",
+        "--header",
+        &header,
+        "--concurrency",
+        "1",
+        "--requests",
+        "3",
+        "--out",
+        "out",
+        "--log-level",
+        "debug",
+    ];
+    let done = bench.takt(&args).exits(0);
+    nowhere(&bench, &done);
+}
+
+#[test]
+fn k3_no_error_shows_a_key() {
+    let bench = Bench::new();
+    bench.file("a.yaml", &format!("endpoint: {{url: 'http://u:{KEY}@h', api_key: [{KEY}]}}\n"));
+    bench.file("b.yaml", &format!("endpoint:\n  api_key: \"{KEY}\n"));
+    let broken = format!("X-Key: {KEY}\u{1}");
+    let key_is_path = format!("endpoint.api_key={{{KEY}");
+    for args in [
+        &["run", "a.yaml"][..],
+        &["run", "b.yaml"],
+        &["run", "--url", "http://h", "--rate", "1", "--requests", "1", "--header", &broken],
+        &["run", "--url", "http://h", "--set", &key_is_path],
+    ] {
+        let done = bench.takt(args).exits(2);
+        assert!(!done.stderr.contains(KEY), "{}", done.stderr);
+    }
+}
