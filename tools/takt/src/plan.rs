@@ -80,13 +80,15 @@ pub(crate) fn phase(
 
 /// Connections to open before the first phase, over `samples` samples: no more than it uses at once, since
 /// a server with a thread a connection has none left when idle ones hold them. Few for an open loop, where
-/// nobody knows.
+/// nobody knows; some more where thousands a second are asked for, which no such server serves.
 pub(crate) fn warm_connections(config: &Config, samples: u32) -> usize {
     let Some(phase) = config.phases.first() else { return 0 };
     let wanted = match phase.load {
         Load::Concurrency { target } => u64::from(target),
         Load::MaxThroughput { max_in_flight } => max_in_flight.unwrap_or(0),
-        Load::Poisson { rate } | Load::Constant { rate } => ((rate / 10.0) as u64).min(WARM_OPEN),
+        Load::Poisson { rate } | Load::Constant { rate } => {
+            ((rate / 10.0) as u64).min(WARM_OPEN).max((rate / 500.0) as u64).min(WARM_OPEN_FAST)
+        }
     };
     let stop = &phase.stop;
     let once = stop.duration.is_none() && stop.min_duration.is_none();
@@ -96,4 +98,5 @@ pub(crate) fn warm_connections(config: &Config, samples: u32) -> usize {
 }
 
 const WARM_OPEN: u64 = 8;
+const WARM_OPEN_FAST: u64 = 64;
 const WARM_MAX: u64 = 1_024;

@@ -57,7 +57,7 @@ pub(crate) fn measure(
 ) -> Result<Exit, Failure> {
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
     let phases = phases(config, &prepared)?;
-    raise_limits(console);
+    let allowed = connections_allowed(config, console);
     let reached = reach(config, console)?;
     let identity = Identity::new(takt_net::anchor()).or_exit(Exit::Setup)?;
     let folder = RunFolder::create(options.out, &config.name, &identity.stamp)?;
@@ -75,7 +75,7 @@ pub(crate) fn measure(
     .or_exit(Exit::Setup)?;
 
     let work = Work {
-        client: client(config, &reached, &prepared),
+        client: client(config, allowed, &reached, &prepared),
         phases,
         session_key: identity.session_key,
         wait: config.wait,
@@ -108,11 +108,20 @@ fn phases(
         .or_exit(Exit::Input)
 }
 
-fn raise_limits(console: &Console) {
-    match limits::raise_open_files() {
-        Ok(open) => console.debug(format!("open files: {} at the most", open.soft)),
-        Err(error) => console.warn(format!("the limit of open files stays: {error}")),
-    }
+/// Raises the limit of descriptors and gives the connections to each address that it allows.
+fn connections_allowed(config: &Config, console: &Console) -> Option<usize> {
+    let files = match limits::raise_open_files() {
+        Ok(files) => files,
+        Err(error) => {
+            console.warn(format!("the limit of open files stays: {error}"));
+            return None;
+        }
+    };
+    let allowed = usize::try_from(files.soft.saturating_sub(DESCRIPTORS_KEPT)).ok()?;
+    let allowed = (allowed / config.endpoint.urls.len()).max(1);
+    console
+        .debug(format!("at most {allowed} connections to each address: {} open files", files.soft));
+    Some(allowed)
 }
 
 fn reach(config: &Config, console: &Console) -> Result<Vec<Reached>, Failure> {
@@ -146,6 +155,7 @@ fn secrets(config: &Config) -> Vec<Secret> {
 
 fn client(
     config: &Config,
+    allowed: Option<usize>,
     reached: &[Reached],
     prepared: &[Rc<RefCell<Prepared>>],
 ) -> ClientConfig {
@@ -163,7 +173,7 @@ fn client(
             .map(|reached| EndpointTarget { target: reached.target.clone() })
             .collect(),
         balance: Balance::RoundRobin,
-        max_connections: config.max_connections,
+        max_connections: config.max_connections.into_iter().chain(allowed).min(),
         retry_stale: config.retry_stale,
         connect_timeout: config.limits.connect_timeout,
         first_byte_timeout: config.limits.first_byte_timeout,
@@ -186,5 +196,7 @@ pub(crate) fn pin(core: Option<usize>) -> Result<(), Failure> {
     })
 }
 
+/// Descriptors that are not for connections: journal, reports, clocks, the standard streams.
+const DESCRIPTORS_KEPT: u64 = 64;
 /// How long a first connection may take when no `connect_timeout` is set.
 const REACH_PATIENCE: Span = Span::from_secs(5);

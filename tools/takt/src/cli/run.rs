@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     /// JSON object of parameters for every request, before those of endpoint and dataset
     #[arg(long, value_name = "JSON", help_heading = "Endpoint")]
     pub(crate) extra_body: Option<String>,
-    /// The most connections to each address [default: as many as are needed]
+    /// The most connections to each address [default: as many as are needed and open files allow]
     #[arg(long, value_name = "N", help_heading = "Endpoint")]
     pub(crate) max_connections: Option<u32>,
     /// The longest that a request may take, such as 120s [default: no limit]
