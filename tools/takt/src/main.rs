@@ -25,17 +25,19 @@ mod quickstart;
 mod reactor;
 mod report;
 mod run;
+mod said;
 mod samples;
 mod scrub;
 mod watched;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 use cli::{Cli, Command, Format, LogLevel, OutputArgs};
 use console::Console;
-use exit::Exit;
+use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -45,18 +47,27 @@ fn main() -> ExitCode {
         Command::Quickstart(args) => args.output,
         Command::Mock(_) | Command::Report(_) => plain,
     });
-    let done = match &cli.command {
-        Command::Quickstart(args) => quickstart::quickstart(args, &console),
-        Command::Run(args) => run::run(args, &console),
-        Command::Mock(args) => mock::mock(args),
-        Command::Report(args) => report::report(args, &console),
+    // A panic has printed its words already; it must not choose the exit code as well.
+    let done = catch_unwind(AssertUnwindSafe(|| dispatch(&cli.command, &console)));
+    console.show(None);
+    let exit = match done {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(failure)) => {
+            console.error(format!("{:#}", failure.error));
+            failure.exit
+        }
+        Err(_) => Exit::Internal,
     };
-    let exit = done.unwrap_or_else(|failure| {
-        console.show(None);
-        console.error(format!("{:#}", failure.error));
-        failure.exit
-    });
     ExitCode::from(exit as u8)
+}
+
+fn dispatch(command: &Command, console: &Console) -> Result<Exit, Failure> {
+    match command {
+        Command::Quickstart(args) => quickstart::quickstart(args, console),
+        Command::Run(args) => run::run(args, console),
+        Command::Mock(args) => mock::mock(args),
+        Command::Report(args) => report::report(args, console),
+    }
 }
 
 // Exit codes are bytes.

@@ -4,13 +4,14 @@ use std::io::{self, Write as _};
 
 use takt_record::{PhaseKind, ResultDoc, RunState, VerdictStatus};
 use takt_recorder::Finished;
-use takt_report::{Limits, render};
+use takt_report::Limits;
 
 use crate::cli::Format;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::folder::RunFolder;
 use crate::run::Options;
+use crate::said;
 use crate::watched::Watched;
 
 /// How the reactor ended.
@@ -46,7 +47,7 @@ pub(crate) fn report(
         }
     };
     let result = fold.result(&Limits::default());
-    let text = render(&result);
+    let text = said::text(&result);
     let json = to_json(&result);
     for (name, contents) in
         [("result.json", &json), ("report.txt", &text), ("metrics/final_snapshot.json", &json)]

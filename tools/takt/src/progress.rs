@@ -41,7 +41,6 @@ impl Progress {
             bar.set_style(style());
             bar
         });
-        console.show(bar.clone());
         Self { console: console.clone(), goals: goals.collect(), bar, last_line: None }
     }
 
@@ -58,6 +57,9 @@ impl Progress {
         }
         let Some(live) = watched.live(now).filter(|live| !live.over) else { return };
         if let Some(bar) = &self.bar {
+            if self.last_line.replace(now).is_none() {
+                self.console.show(Some(bar.clone()));
+            }
             let goal = self.goals.get(live.place).copied();
             return show(bar, &live, goal);
         }

@@ -11,7 +11,7 @@ use takt_actors::{
 use takt_engine::{Remote, System};
 use takt_net::schedstat::Accounts;
 use takt_net::signals::{self, Signal};
-use takt_net::{MioHost, WaitMode};
+use takt_net::{MioHost, WaitMode, affinity};
 use takt_record::{
     BlockSink, Health, Publisher, PublisherConfig, Record, SessionEvent, SessionRecord,
     SharedPublisher,
@@ -43,6 +43,11 @@ pub(crate) fn run<F>(
     console: &Console,
 ) -> Result<Ended, Failure> {
     crate::run::pin(work.core)?;
+    if work.core.is_some()
+        && let Some(nice) = affinity::raise_priority()
+    {
+        console.debug(format!("the reactor has its core at nice {nice}"));
+    }
     let host = MioHost::new(work.wait).or_exit(Exit::Setup)?;
     let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
     let mut system = System::new(host);
@@ -166,7 +171,63 @@ const REMOTE: usize = 16;
 
 #[cfg(test)]
 mod tests {
+    use takt_actors::{Balance, EndpointTarget, Pace, Strategy};
+    use takt_engine::Target;
+    use takt_record::{RunState, SessionPlan};
+    use takt_recorder::{Recorder, RecorderConfig};
+    use takt_report::RunFold;
+
     use super::*;
+    use crate::cli::{Format, LogLevel, OutputArgs};
+
+    /// A strategy with a fault in it.
+    struct Faulty;
+
+    impl Strategy for Faulty {
+        fn start(&mut self, pace: &mut dyn Pace) {
+            pace.soon(0);
+        }
+        fn tick(&mut self, _token: u64, _pace: &mut dyn Pace) {
+            panic!("slot 3 is gone");
+        }
+    }
+
+    #[test]
+    fn after_a_panic_in_the_reactor_there_is_a_report_that_says_failed() {
+        let plan = SessionPlan {
+            session_id: String::new(),
+            takt: String::new(),
+            started_at: String::new(),
+            phases: Vec::new(),
+            config: serde_json::Value::Null,
+            host: serde_json::Value::Null,
+        };
+        let (sink, recorder) = Recorder::start(
+            RecorderConfig::new(plan.clone(), takt_net::anchor),
+            RunFold::new(plan),
+            |_, _| {},
+        )
+        .unwrap();
+        let client = ClientConfig {
+            endpoints: vec![EndpointTarget { target: Target::tcp(([127, 0, 0, 1], 1).into()) }],
+            balance: Balance::RoundRobin,
+            max_connections: None,
+            retry_stale: true,
+            connect_timeout: None,
+            first_byte_timeout: None,
+            request_timeout: None,
+            warm_connections: 0,
+            limits: takt_wire::Limits::default(),
+            phases: Vec::new(),
+        };
+        let phases = vec![PhaseConfig::new("p", Faulty, 1)];
+        let work = Work { client, phases, session_key: 0, wait: WaitMode::Park, core: None };
+        let output = OutputArgs { format: Format::Text, quiet: true, log_level: LogLevel::Error };
+        let ended = run(work, Box::new(sink), &recorder, &Console::new(output)).unwrap();
+        assert_eq!(ended, Ended::Panicked("slot 3 is gone".into()));
+        let result = recorder.finish().fold.result(&takt_report::Limits::default());
+        assert_eq!(result.state, RunState::Failed);
+    }
 
     #[test]
     fn a_panic_in_the_reactor_becomes_its_words() {

@@ -7,18 +7,18 @@ use std::path::Path;
 
 use takt_record::{JournalEnd, RESULT_SCHEMA, ResultDoc, fold_journal};
 use takt_recorder::{journal_files, open_journal};
-use takt_report::{Limits, RunFold, render};
+use takt_report::{Limits, RunFold};
 
 use crate::cli::{Format, ReportArgs};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
-use crate::outcome;
+use crate::{outcome, said};
 
 /// Prints the report of the folder.
 pub(crate) fn report(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     let result = read(&args.folder, console)?;
     let text = match args.format {
-        Format::Text => render(&result),
+        Format::Text => said::text(&result),
         Format::Json => outcome::to_json(&result),
     };
     outcome::print(&text)?;

@@ -65,6 +65,9 @@ pub(crate) fn measure(
     let plan = plan::session(config, &identity, host(&reached, config));
 
     // Before the reactor is pinned: a thread inherits the cores of the one that starts it.
+    if let Some(core) = config.core {
+        affinity::keep_off(core).or_exit(Exit::Setup)?;
+    }
     let lengths: Vec<u32> = prepared.iter().map(|samples| samples.borrow().len()).collect();
     let mut progress = Progress::new(console, config, &lengths);
     let (sink, recorder) = Recorder::start(
@@ -121,7 +124,24 @@ fn connections_allowed(config: &Config, console: &Console) -> Option<usize> {
     let allowed = (allowed / config.endpoint.urls.len()).max(1);
     console
         .debug(format!("at most {allowed} connections to each address: {} open files", files.soft));
+    warn_of_limits(config, allowed, console);
     Some(allowed)
+}
+
+/// Says when this machine cannot hold as many connections as the phases keep busy.
+fn warn_of_limits(config: &Config, allowed: usize, console: &Console) {
+    let hosts = config.endpoint.urls.len();
+    let busiest = config.phases.iter().filter_map(|phase| phase.load.in_flight()).max();
+    let wanted = busiest.unwrap_or(0).div_ceil(hosts as u64);
+    let wanted = wanted.min(config.max_connections.map_or(u64::MAX, |max| max as u64));
+    if wanted > allowed as u64 {
+        console.warn(format!("{wanted} connections are wanted, open files allow {allowed}"));
+    }
+    let tcp = config.endpoint.urls.iter().any(|url| url.scheme() != takt_wire::Scheme::Unix);
+    let ports = limits::ephemeral_ports().map_or(u64::MAX, |ports| ports.count() as u64);
+    if tcp && wanted > ports {
+        console.warn(format!("{wanted} connections are wanted, there are {ports} local ports"));
+    }
 }
 
 fn reach(config: &Config, console: &Console) -> Result<Vec<Reached>, Failure> {

@@ -83,6 +83,15 @@ impl Load {
         }
     }
 
+    /// Requests that it keeps in flight, where it says so.
+    pub(crate) fn in_flight(self) -> Option<u64> {
+        match self {
+            Self::MaxThroughput { max_in_flight } => max_in_flight,
+            Self::Concurrency { target } => Some(target.into()),
+            Self::Poisson { .. } | Self::Constant { .. } => None,
+        }
+    }
+
     fn read(field: &Field<'_>) -> Result<Self, ConfigError> {
         let table = field.table(&keys::LOAD)?;
         let words = ["poisson", "constant", "max_throughput", "concurrency"].map(|w| (w, w));
