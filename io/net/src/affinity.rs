@@ -55,6 +55,23 @@ pub fn pin(cpu: usize) -> Result<(), PinError> {
     sched_setaffinity(None, &one).map_err(refused)
 }
 
+/// Keeps this thread, and those that it starts from now on, off one core, so that whoever is pinned there
+/// has it alone. Where no other core is allowed nothing changes.
+///
+/// # Errors
+/// When the mask cannot be read or set.
+pub fn keep_off(cpu: usize) -> io::Result<()> {
+    let now = sched_getaffinity(None)?;
+    let mut others = *BEFORE_PINNING.get_or_init(|| now);
+    if cpu < CpuSet::MAX_CPU {
+        others.unset(cpu);
+    }
+    if others.count() > 0 {
+        sched_setaffinity(None, &others)?;
+    }
+    Ok(())
+}
+
 /// Gives this thread back the mask that the process had before anything was pinned.
 ///
 /// # Errors
@@ -122,6 +139,19 @@ mod tests {
                 (inherited, allowed().unwrap())
             });
             assert_eq!((inherited, given_back), (vec![cpu], before));
+        });
+    }
+
+    #[test]
+    fn a_thread_kept_off_a_core_has_the_others_and_may_still_be_pinned_there() {
+        on_a_thread(|| {
+            let before = allowed().unwrap();
+            let (kept, rest) = before.split_last().unwrap();
+            keep_off(*kept).unwrap();
+            let others = if rest.is_empty() { &before[..] } else { rest };
+            assert_eq!(allowed().unwrap(), others);
+            pin(*kept).unwrap();
+            assert_eq!(allowed().unwrap(), [*kept]);
         });
     }
 
