@@ -121,6 +121,12 @@ const MUTANTS: &[Mutant] = &[
         "Cancel::All => flight.place != Place::Waiting,",
     ),
     mutant(
+        "a grace time is not granted an end",
+        "actors/src/session/mod.rs",
+        "let which = if stopping { Cancel::All } else { Cancel::Phase(phase) };",
+        "let which = if stopping { return } else { Cancel::Phase(phase) };",
+    ),
+    mutant(
         "a reader stops when its buffer was full",
         "actors/src/client/receiving.rs",
         "Then::More => {}",

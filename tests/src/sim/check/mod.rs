@@ -6,6 +6,7 @@ mod end_state;
 mod exact;
 mod lives;
 mod loss;
+mod patience;
 mod phases;
 mod report;
 mod requests;
@@ -27,6 +28,7 @@ pub(super) fn all(ran: &Ran) -> Vec<String> {
     let lives = Lives::of(&ran.records);
     requests::check(ran, &lives, &mut found);
     phases::check(ran, &lives, &mut found);
+    patience::check(ran, &mut found);
     cap::check(ran, &mut found);
     schedule::check(ran, &lives, &mut found);
     answers::check(ran, &lives, &mut found);
