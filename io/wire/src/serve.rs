@@ -111,7 +111,9 @@ impl RequestParser {
                     self.check_head(len)?;
                     let rest = &input[used + len..];
                     match head.framing {
-                        Framing::Length(body) if body <= rest.len() as u64 => {
+                        Framing::Length(body)
+                            if body <= self.limits.body.min(rest.len() as u64) =>
+                        {
                             // No larger than a slice, so the cast keeps the value.
                             let (head_bytes, body) = (&input[used..used + len], body as usize);
                             let used = used + len + body;

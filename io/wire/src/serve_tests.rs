@@ -94,6 +94,10 @@ fn limits_hold() {
     assert_eq!(check(long.as_bytes()).1, Some(FramingError::HeadTooLarge { limit: 400 }));
     let wire = "POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n";
     assert_eq!(check(wire.as_bytes()).1, Some(FramingError::BodyTooLarge { limit: 100 }));
+    // Whole in one read, too, where nothing has to be gathered.
+    assert_eq!(check(post(&"z".repeat(100)).as_bytes()).1, None);
+    let too_large = Some(FramingError::BodyTooLarge { limit: 100 });
+    assert_eq!(check(post(&"z".repeat(101)).as_bytes()).1, too_large);
     let wire = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n".to_owned();
     let wire = wire + &"z".repeat(101);
     assert_eq!(check(wire.as_bytes()).1, Some(FramingError::BodyTooLarge { limit: 100 }));

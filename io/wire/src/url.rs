@@ -188,9 +188,17 @@ impl Endpoint {
 /// The address as it may be printed: values of secret query parameters are redacted.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut authority = self.host_header.clone();
+        if let Some(zone) = self.host.find('%')
+            && let Some(bracket) = authority.find(']')
+            && self.scheme != Scheme::Unix
+        {
+            // Not sent, but needed to reach the same host again.
+            authority.insert_str(bracket, &format!("%25{}", &self.host[zone + 1..]));
+        }
         match self.scheme {
-            Scheme::Http => write!(f, "http://{}{}", self.host_header, self.base)?,
-            Scheme::Https => write!(f, "https://{}{}", self.host_header, self.base)?,
+            Scheme::Http => write!(f, "http://{authority}{}", self.base)?,
+            Scheme::Https => write!(f, "https://{authority}{}", self.base)?,
             Scheme::Unix if self.base.is_empty() => write!(f, "unix:{}", self.host)?,
             Scheme::Unix => write!(f, "unix:{}:{}", self.host, self.base)?,
         }
@@ -422,6 +430,9 @@ mod tests {
         assert_eq!((e.host(), e.port(), e.host_header()), ("::1", 8000, "[::1]:8000"));
         let e = ok("http://[fe80::1%25eth0]");
         assert_eq!((e.host(), e.host_header()), ("fe80::1%eth0", "[fe80::1]"));
+        for text in ["http://[fe80::1%eth0]", "https://[fe80::1%25eth0]:8000/v1?x"] {
+            assert_eq!(ok(&ok(text).to_string()), ok(text), "a zone is printed");
+        }
         for bad in ["http://[::1", "http://::1:80", "http://[zz]", "http://[::1%]/"] {
             assert_eq!(reason(bad), UrlReason::BadIpv6, "{bad}");
         }
