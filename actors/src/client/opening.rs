@@ -3,7 +3,7 @@
 use std::io;
 
 use takt_engine::{Close, StreamId};
-use takt_time::Nanos;
+use takt_time::{Nanos, Span};
 
 use super::connection::{For, State};
 use super::failure::Fault;
@@ -54,7 +54,9 @@ impl Client {
         }
     }
 
-    /// Opens a connection if the line needs one and may have it: one between two looks at the sockets.
+    /// Opens a connection if the line needs one and may have it: one between two looks at the sockets, and
+    /// not so often that it takes more than a quarter of the reactor's time. A server that stalls for ten
+    /// milliseconds would otherwise be met with a storm of connections that costs more than the stall.
     ///
     /// A client that is behind its schedule has answers waiting in its sockets, so the connections it lacks
     /// are about to come free, and each one it opens costs it several requests and puts it further behind:
@@ -79,9 +81,14 @@ impl Client {
                 return;
             }
         }
-        if !behind || now.saturating_since(line.opened) >= OPEN_BEHIND_EVERY {
-            line.opened = now;
+        let pause = if behind { line.open_pause.max(OPEN_BEHIND_EVERY) } else { line.open_pause };
+        if now >= line.opened + pause {
+            let begun = cx.stamp();
             self.open(endpoint, For::Line, cx);
+            let done = cx.stamp();
+            let line = &mut self.endpoints[endpoint];
+            line.opened = done;
+            line.open_pause = Span::from_nanos(3 * done.saturating_since(begun).as_nanos());
         }
         self.top_up(endpoint, cx);
     }
@@ -269,6 +276,6 @@ impl Client {
 }
 
 /// A client that is behind opens connections no more often than this.
-const OPEN_BEHIND_EVERY: takt_time::Span = takt_time::Span::from_millis(1);
+const OPEN_BEHIND_EVERY: Span = Span::from_millis(1);
 /// A connection that has rested no longer than this is used without a look at it; see the module's rules.
-const FRESH: takt_time::Span = takt_time::Span::from_micros(100);
+const FRESH: Span = Span::from_micros(100);

@@ -42,6 +42,8 @@ pub(super) struct Endpoint {
     pub(super) connecting: usize,
     /// When a connection was last opened for the line.
     pub(super) opened: Nanos,
+    /// How long to wait before the next one: three times what that one cost.
+    pub(super) open_pause: Span,
     /// The line will be looked at after the sockets have been.
     pub(super) topping_up: bool,
     /// Requests that have not ended.
@@ -73,6 +75,7 @@ impl Endpoint {
             open: 0,
             connecting: 0,
             opened: Nanos::ZERO,
+            open_pause: Span::ZERO,
             topping_up: false,
             in_flight: 0,
             down: None,
