@@ -64,7 +64,7 @@ impl<A: Actor> Cell for Place<A> {
     }
 
     fn fire(&mut self, slot: u32, core: &mut Core, host: &mut dyn Host) {
-        // Absent when a handler of the same instant has just cancelled it.
+        // Absent only when an actor cancelled another's timer, against which a debug build asserts.
         if let Some(msg) = self.ports.timers.try_remove(slot as usize) {
             self.call(Dispatch::Timer, core, host, |actor, cx| actor.handle(msg, cx));
         }

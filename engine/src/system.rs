@@ -180,15 +180,8 @@ impl<H: Host> System<H> {
         for _ in 0..NEWEST_MAX {
             let Some(number) = self.core.run.take(queued) else { return };
             let mut budget = ACTOR_BUDGET;
-            while let Some(cell) = &mut self.cells[number as usize] {
-                let ran = cell.run(budget, &mut self.core, &mut self.host);
-                let (Ran::Rested(done) | Ran::TimerDue(done)) = ran;
-                self.core.stats.messages += u64::from(done);
+            while let Ran::TimerDue(done) = self.run_actor(number, budget) {
                 budget = budget.saturating_sub(done);
-                self.part(number);
-                if matches!(ran, Ran::Rested(_)) {
-                    break;
-                }
             }
         }
     }
@@ -247,12 +240,10 @@ impl<H: Host> System<H> {
         while left > 0 && !self.core.stopped {
             let Some(number) = self.core.run.pop() else { return };
             let mut budget = ACTOR_BUDGET.min(left);
-            while let Some(cell) = &mut self.cells[number as usize] {
-                let ran = cell.run(budget, &mut self.core, &mut self.host);
+            loop {
+                let ran = self.run_actor(number, budget);
                 let (Ran::Rested(done) | Ran::TimerDue(done)) = ran;
-                self.core.stats.messages += u64::from(done);
                 left = left.saturating_sub(done);
-                self.part(number);
                 if matches!(ran, Ran::Rested(_)) {
                     break;
                 }
@@ -260,6 +251,17 @@ impl<H: Host> System<H> {
                 budget = budget.saturating_sub(done);
             }
         }
+    }
+
+    /// Runs an actor through its mailbox, up to `budget` messages or the next timer; one that is gone rests.
+    #[inline]
+    fn run_actor(&mut self, number: u32, budget: u32) -> Ran {
+        let Some(cell) = &mut self.cells[number as usize] else { return Ran::Rested(0) };
+        let ran = cell.run(budget, &mut self.core, &mut self.host);
+        let (Ran::Rested(done) | Ran::TimerDue(done)) = ran;
+        self.core.stats.messages += u64::from(done);
+        self.part(number);
+        ran
     }
 
     fn with(&mut self, number: u32, call: impl FnOnce(&mut dyn Cell, &mut Core, &mut dyn Host)) {

@@ -16,10 +16,8 @@ pub enum Dispatch {
     Timer,
     /// A readiness event.
     Ready,
-    /// A message.
+    /// A message, those left with `call_soon` included.
     Message,
-    /// A message that an actor left for itself with `call_soon`.
-    Soon,
 }
 
 /// The trace of one system.
