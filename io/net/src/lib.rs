@@ -49,5 +49,5 @@ mod wait;
 pub use clock::{anchor, now};
 pub use host::MioHost;
 pub use lateness::WakeUps;
-pub use stats::{HostStats, WokenCounts};
+pub use stats::HostStats;
 pub use wait::{WaitMode, WaitModeError};

@@ -68,13 +68,15 @@ fn looks_that_do_not_wait_are_enough_to_see_everything() {
         let (_, addr) = rig.listen();
         let client = rig.host.connect(&Target::tcp(addr)).unwrap();
         let limit = rig.host.now() + Span::from_secs(20);
+        let mut looks = 0;
         while rig.seen.len() < 2 {
             assert!(rig.host.now() < limit, "{mode}: saw {:?}", rig.seen);
             let past = rig.host.now();
             assert_eq!(rig.host.park(Some(past), &mut rig.seen).unwrap(), Woken::Polled);
+            looks += 1;
         }
         assert!(rig.seen.contains(&Ready::Connected(client)), "{mode}: saw {:?}", rig.seen);
-        assert_eq!(rig.host.stats().woken.polled, rig.host.stats().polls);
+        assert_eq!(rig.host.stats().polls, looks);
     }
 }
 
@@ -213,7 +215,8 @@ fn the_host_counts_what_it_does() {
     }
     let stats = rig.host.stats();
     assert_eq!((stats.connects, stats.accepted, stats.reads, stats.writes), (1, 1, 1, 1));
-    assert_eq!((stats.woken.deadline, stats.guard), (1, None));
+    assert_eq!(stats.guard, None);
     assert!(stats.wake_ups.count >= 1 && stats.wake_ups.p50 <= stats.wake_ups.max);
-    assert!(stats.woken.readiness >= 1 && stats.polls >= 2);
+    // One that found the connection, one that the timer ended.
+    assert!(stats.polls >= 2);
 }
