@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::kinds::PhaseKind;
 
-/// The plan of a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The plan of a session. The default one plans nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionPlan {
     /// 32 hex characters, new for each run.
     pub session_id: String,

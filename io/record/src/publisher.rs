@@ -138,13 +138,6 @@ impl Publisher {
         }
     }
 
-    /// When the current block is due; `None` when it is empty.
-    #[must_use]
-    pub fn due(&self) -> Option<Nanos> {
-        let block = self.writer.block();
-        (!block.is_empty()).then(|| block.base() + self.config.hold)
-    }
-
     /// Blocks that wait for the sink, a begun one included.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -295,12 +288,6 @@ impl SharedPublisher {
     /// See [`Publisher::flush`].
     pub fn flush(&self) {
         self.0.borrow_mut().flush();
-    }
-
-    /// See [`Publisher::due`].
-    #[must_use]
-    pub fn due(&self) -> Option<Nanos> {
-        self.0.borrow().due()
     }
 
     /// See [`Publisher::waiting`].

@@ -156,14 +156,7 @@ mod tests {
 
     #[test]
     fn the_first_failed_write_is_kept_with_its_path_and_the_last() {
-        let plan = SessionPlan {
-            session_id: String::new(),
-            takt: String::new(),
-            started_at: String::new(),
-            phases: Vec::new(),
-            config: serde_json::Value::Null,
-            host: serde_json::Value::Null,
-        };
+        let plan = SessionPlan::default();
         let mut block = BlockWriter::new(Block::with_capacity(0));
         let record = SessionRecord { at: Nanos::ZERO, event: SessionEvent::Started };
         block.push(&Record::Session(record)).expect("there is room");

@@ -26,12 +26,8 @@
 //! }
 //!
 //! # fn main() -> std::io::Result<()> {
-//! # let plan = SessionPlan {
-//! #     session_id: "00".repeat(16), takt: "0.1.0".into(), started_at: "2026-01-01T00:00:00Z".into(),
-//! #     phases: Vec::new(), config: serde_json::Value::Null, host: serde_json::Value::Null,
-//! # };
-//! // A real program gives the clock of its host here.
-//! let config = RecorderConfig::new(plan, Anchor::default);
+//! // A real program gives its plan and the clock of its host here.
+//! let config = RecorderConfig::new(SessionPlan::default(), Anchor::default);
 //! let (sink, handle) = Recorder::start(config, Count::default(), |_, _| {})?;
 //! let mut publisher = Publisher::new(Box::new(sink), PublisherConfig::default());
 //! publisher.push(&Record::Session(SessionRecord { at: Nanos::ZERO, event: SessionEvent::Started }));
@@ -57,4 +53,4 @@ pub use file::{JOURNAL_FOLDER, journal_files, journal_path, open_journal};
 pub use keep::Keep;
 pub use recorder::{Finished, JournalConfig, Recorder, RecorderConfig, RecorderHandle};
 pub use ring::RingSink;
-pub use worker::Tick;
+pub use worker::{Tick, panic_words};

@@ -138,12 +138,14 @@ impl<F: Fold, T: FnMut(&F, Tick<'_>)> Worker<F, T> {
             return;
         }
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(self))) {
-            self.panic = Some(words(panic.as_ref()));
+            self.panic = Some(panic_words(panic.as_ref()));
         }
     }
 }
 
-fn words(panic: &(dyn Any + Send)) -> String {
+/// What a panic that was caught says.
+#[must_use]
+pub fn panic_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without words").to_owned()

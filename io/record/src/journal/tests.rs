@@ -21,9 +21,8 @@ fn plan() -> SessionPlan {
         session_id: "0123456789abcdef0123456789abcdef".into(),
         takt: "0.1.0".into(),
         started_at: "2026-01-01T00:00:00Z".into(),
-        phases: Vec::new(),
         config: serde_json::json!({"seed": 42}),
-        host: serde_json::Value::Null,
+        ..SessionPlan::default()
     }
 }
 
