@@ -1,7 +1,6 @@
 //! The reactor's part of a run: actors on this thread, a way for signals to reach them, and whatever
 //! happens an orderly hand-over of the records.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use takt_actors::{
@@ -16,7 +15,7 @@ use takt_record::{
     BlockSink, Health, Publisher, PublisherConfig, Record, SessionEvent, SessionRecord,
     SharedPublisher,
 };
-use takt_recorder::RecorderHandle;
+use takt_recorder::{RecorderHandle, panic_words};
 use takt_time::Span;
 
 use crate::console::Console;
@@ -137,13 +136,7 @@ fn probe(accounts: &Accounts, health: &mut Health) {
 
 /// Runs `work`; a panic in it becomes its words.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| words(panic.as_ref()))
-}
-
-fn words(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without words").to_owned()
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_words(panic.as_ref()))
 }
 
 /// Ends the records of a session that broke off, so that they say so.
@@ -171,7 +164,7 @@ const REMOTE: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use takt_actors::{Balance, EndpointTarget, Pace, Strategy};
+    use takt_actors::{EndpointTarget, Pace, Strategy};
     use takt_engine::Target;
     use takt_record::{RunState, SessionPlan};
     use takt_recorder::{Recorder, RecorderConfig};
@@ -194,32 +187,15 @@ mod tests {
 
     #[test]
     fn after_a_panic_in_the_reactor_there_is_a_report_that_says_failed() {
-        let plan = SessionPlan {
-            session_id: String::new(),
-            takt: String::new(),
-            started_at: String::new(),
-            phases: Vec::new(),
-            config: serde_json::Value::Null,
-            host: serde_json::Value::Null,
-        };
+        let plan = SessionPlan::default();
         let (sink, recorder) = Recorder::start(
             RecorderConfig::new(plan.clone(), takt_net::anchor),
             RunFold::new(plan),
             |_, _| {},
         )
         .unwrap();
-        let client = ClientConfig {
-            endpoints: vec![EndpointTarget { target: Target::tcp(([127, 0, 0, 1], 1).into()) }],
-            balance: Balance::RoundRobin,
-            max_connections: None,
-            retry_stale: true,
-            connect_timeout: None,
-            first_byte_timeout: None,
-            request_timeout: None,
-            warm_connections: 0,
-            limits: takt_wire::Limits::default(),
-            phases: Vec::new(),
-        };
+        let endpoint = EndpointTarget { target: Target::tcp(([127, 0, 0, 1], 1).into()) };
+        let client = ClientConfig::new(vec![endpoint], Vec::new());
         let phases = vec![PhaseConfig::new("p", Faulty, 1)];
         let work = Work { client, phases, session_key: 0, wait: WaitMode::Park, core: None };
         let output = OutputArgs { format: Format::Text, quiet: true, log_level: LogLevel::Error };

@@ -155,15 +155,7 @@ mod tests {
             requests: None,
             stream: true,
         };
-        let plan = SessionPlan {
-            session_id: String::new(),
-            takt: String::new(),
-            started_at: String::new(),
-            phases: vec![phase],
-            config: serde_json::Value::Null,
-            host: serde_json::Value::Null,
-        };
-        Watched::new(plan)
+        Watched::new(SessionPlan { phases: vec![phase], ..SessionPlan::default() })
     }
 
     fn error(status: u16, message: &str) -> Record<'_> {
