@@ -110,11 +110,3 @@ impl Replies {
         self.0.send(SessionMsg::TransportFailed(why.into()));
     }
 }
-
-impl Answered {
-    /// The request this ends.
-    #[must_use]
-    pub fn key(&self) -> RequestKey {
-        self.completed.key
-    }
-}

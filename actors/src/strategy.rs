@@ -9,7 +9,7 @@ pub use concurrency::Concurrency;
 pub use timed::Timed;
 
 use takt_record::{Completed, RequestKey};
-use takt_time::{Nanos, Span};
+use takt_time::Nanos;
 
 /// Decides when a request is issued and with which sample, and nothing else: limits, ids, records and
 /// drains are the session's. All calls come from the reactor, one at a time.
@@ -53,9 +53,4 @@ pub trait Pace {
 
     /// Says that nothing more will come: the phase ends its issuing.
     fn finished(&mut self);
-
-    /// Span since the start of the phase.
-    fn elapsed(&self) -> Span {
-        self.now().saturating_since(self.start())
-    }
 }

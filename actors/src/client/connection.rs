@@ -108,6 +108,11 @@ impl Connections {
         (connection.stream == Some(stream)).then_some(connection.state)
     }
 
+    /// Whether it is still being made.
+    pub(super) fn is_being_made(&self, stream: StreamId) -> bool {
+        matches!(self.state(stream), Some(State::Making(_)))
+    }
+
     /// Vacates the place of a connection.
     pub(super) fn remove(&mut self, stream: StreamId) {
         if let Some(connection) = self.get_mut(stream) {

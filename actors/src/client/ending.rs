@@ -1,7 +1,7 @@
 //! The end of requests: each is removed from the slab and answered, in one place, once.
 
 use takt_engine::Close;
-use takt_record::{Outcome, PhaseId};
+use takt_record::Outcome;
 use takt_time::Nanos;
 
 use super::failure::Fault;
@@ -41,7 +41,7 @@ impl Client {
     pub(super) fn cancel(&mut self, which: Cancel, cx: &mut Cx<'_>) {
         let doomed = self.flights.those(|flight| match which {
             Cancel::All => true,
-            Cancel::Phase(PhaseId(phase)) => flight.key().phase.0 == phase,
+            Cancel::Phase(phase) => flight.key().phase == phase,
         });
         let at = cx.stamp();
         for key in doomed {

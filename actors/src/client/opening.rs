@@ -1,7 +1,5 @@
 //! Making connections: for the line, for warmth, for a second attempt; and finding out who is down.
 
-use std::io;
-
 use takt_engine::{Close, StreamId};
 use takt_time::{Nanos, Span};
 
@@ -115,12 +113,8 @@ impl Client {
         }
     }
 
-    /// Opens a connection for a second attempt.
-    pub(super) fn open_again(&mut self, key: FlightKey, endpoint: usize, cx: &mut Cx<'_>) {
-        self.open(endpoint, For::Retry(key), cx);
-    }
-
-    fn open(&mut self, endpoint: usize, made: For, cx: &mut Cx<'_>) {
+    /// Opens a connection, or lets those fail who would have had it.
+    pub(super) fn open(&mut self, endpoint: usize, made: For, cx: &mut Cx<'_>) {
         let line = &mut self.endpoints[endpoint];
         let is_probe = made == For::Line && line.down.is_some();
         let stream = match cx.connect(&line.target) {
@@ -155,9 +149,8 @@ impl Client {
             cx.call_at(at, ClientMsg::TimeOut(TimeOut::Connect));
         }
         let connections = &self.connections;
-        let is_made = |stream| matches!(connections.state(stream), Some(State::Making(_)));
         let making = self.endpoints.iter().map(|line| line.connecting).sum();
-        self.connect_deadlines.sweep(making, is_made);
+        self.connect_deadlines.sweep(making, |stream| connections.is_being_made(stream));
     }
 
     /// A connection stands.
@@ -196,26 +189,19 @@ impl Client {
         }
     }
 
-    /// An attempt to connect has failed: `kind` says how.
-    pub(super) fn not_made(&mut self, stream: StreamId, kind: io::ErrorKind, cx: &mut Cx<'_>) {
-        self.give_up_making(stream, &Fault::not_connected(kind), cx);
-    }
-
     /// Connections that have not come up in time are given up.
     pub(super) fn connect_timed_out(&mut self, now: Nanos, cx: &mut Cx<'_>) {
         while let Some(stream) = self.connect_deadlines.pop_due(now) {
-            if matches!(self.connections.state(stream), Some(State::Making(_))) {
-                self.give_up_making(stream, &Fault::connect_timeout(), cx);
-            }
+            self.give_up_making(stream, &Fault::connect_timeout(), cx);
         }
         let connections = &self.connections;
-        let is_made = |stream| matches!(connections.state(stream), Some(State::Making(_)));
-        if let Some(at) = self.connect_deadlines.rearm(is_made) {
+        if let Some(at) = self.connect_deadlines.rearm(|stream| connections.is_being_made(stream)) {
             cx.call_at(at, ClientMsg::TimeOut(TimeOut::Connect));
         }
     }
 
-    fn give_up_making(&mut self, stream: StreamId, fault: &Fault, cx: &mut Cx<'_>) {
+    /// A connection is not to be expected any more, if it still was.
+    pub(super) fn give_up_making(&mut self, stream: StreamId, fault: &Fault, cx: &mut Cx<'_>) {
         let Some(connection) = self.connections.get_mut(stream) else { return };
         let State::Making(made) = connection.state else { return };
         let endpoint = connection.endpoint;

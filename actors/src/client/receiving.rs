@@ -5,7 +5,7 @@ use takt_record::SharedPublisher;
 use takt_time::Nanos;
 use takt_wire::AnswerEvent;
 
-use super::connection::State;
+use super::connection::{For, State};
 use super::failure::{Fault, Loss};
 use super::flight::{Flight, FlightKey};
 use super::{Client, ClientMsg, Cx, text};
@@ -103,7 +103,7 @@ impl Client {
         let busy_with = match connection.state {
             State::Making(_) => {
                 let Loss::Broken(kind) = loss else { return };
-                return self.not_made(stream, kind, cx);
+                return self.give_up_making(stream, &Fault::not_connected(kind), cx);
             }
             State::Idle | State::Spent => None,
             State::Busy(key) => Some(key),
@@ -133,7 +133,7 @@ impl Client {
         if stale && self.retry_stale && flight.attempts == 1 {
             let endpoint = flight.endpoint;
             flight.again();
-            self.open_again(key, endpoint, cx);
+            self.open(endpoint, For::Retry(key), cx);
         } else {
             let fault = Fault::unanswered(flight, loss);
             self.fail(key, fault, cx);

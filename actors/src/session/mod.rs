@@ -130,7 +130,6 @@ pub(crate) struct Link {
 
 /// The phase at work.
 struct Running {
-    name: String,
     kind: PhaseKind,
     strategy: Box<dyn Strategy>,
     issuer: PhaseIssuer,
@@ -198,13 +197,12 @@ impl Session {
             cx.call_at(at, SessionMsg::PhaseOver(id));
         }
         self.phases.push(PhaseOutcome {
-            name: config.name.clone(),
+            name: config.name,
             state: PhaseState::Complete,
             ended_by: EndedBy::Strategy,
             issued: 0,
         });
         self.running = Some(Running {
-            name: config.name,
             kind: config.kind,
             strategy: config.strategy,
             issuer,
@@ -289,7 +287,6 @@ impl Session {
         self.record_phase(now, id, PhaseEvent::Ended { state });
         self.link.publisher.flush();
         let outcome = &mut self.phases[usize::from(id.0)];
-        debug_assert_eq!(outcome.name, running.name);
         (outcome.state, outcome.ended_by, outcome.issued) =
             (state, ended_by, running.issuer.issued);
         self.next_phase(cx);
