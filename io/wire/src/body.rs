@@ -137,12 +137,6 @@ impl BodyBuilder {
         Ok(self)
     }
 
-    /// Whether the bodies ask for a stream.
-    #[must_use]
-    pub fn is_streaming(&self) -> bool {
-        self.stream
-    }
-
     /// The body for a sample; `row` holds the parameters of its own.
     ///
     /// # Errors

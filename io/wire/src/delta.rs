@@ -116,16 +116,6 @@ impl BitOr for Kinds {
 }
 
 impl FinishReason {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Stop,
-        Self::Length,
-        Self::ToolCalls,
-        Self::ContentFilter,
-        Self::FunctionCall,
-        Self::Other,
-    ];
-
     /// The reason of this name; the empty one is none.
     #[must_use]
     pub fn parse(name: &[u8]) -> Option<Self> {
@@ -138,19 +128,6 @@ impl FinishReason {
             b"function_call" => Self::FunctionCall,
             _ => Self::Other,
         })
-    }
-
-    /// The name it is counted under.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-            Self::ToolCalls => "tool_calls",
-            Self::ContentFilter => "content_filter",
-            Self::FunctionCall => "function_call",
-            Self::Other => "other",
-        }
     }
 }
 

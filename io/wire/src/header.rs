@@ -70,6 +70,14 @@ pub(crate) fn is_token_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }
 
+/// Appends a header of a message's head. Both texts are known to be fit for one.
+pub(crate) fn line(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
 const RESERVED: [&str; 7] =
     ["content-length", "transfer-encoding", "expect", "upgrade", "te", "trailer", "http2-settings"];
 const ONCE: [&str; 6] =

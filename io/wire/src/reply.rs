@@ -1,6 +1,7 @@
 //! Answers as bytes, for a server: heads, chunks and events are appended to a buffer, with no memory of their own.
 
 use crate::head::Framing;
+use crate::header::line;
 
 /// Appends an answer's head.
 ///
@@ -108,13 +109,6 @@ fn chunk_size(out: &mut Vec<u8>, len: usize) {
         }
     }
     out.extend_from_slice(&digits[at..]);
-    out.extend_from_slice(b"\r\n");
-}
-
-fn line(out: &mut Vec<u8>, name: &str, value: &str) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value.as_bytes());
     out.extend_from_slice(b"\r\n");
 }
 

@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use crate::header::{Header, HeaderError};
+use crate::header::{Header, HeaderError, line};
 use crate::method::Method;
 use crate::url::Endpoint;
 
@@ -106,25 +106,11 @@ impl RequestBuilder {
         self.header("Authorization", &format!("Bearer {}", key.trim()))
     }
 
-    /// The method of these requests.
-    #[must_use]
-    pub fn method(&self) -> Method {
-        self.method
-    }
-
     /// The request with this body; an empty body means none.
     #[must_use]
     pub fn build(&self, body: &[u8]) -> PreparedRequest {
-        let mut request = PreparedRequest { bytes: Vec::new(), id_at: None, body_at: 0 };
-        self.build_into(body, &mut request);
-        request
-    }
-
-    /// [`RequestBuilder::build`] into a request whose memory is used again.
-    pub fn build_into(&self, body: &[u8], request: &mut PreparedRequest) {
-        let out = &mut request.bytes;
-        out.clear();
-        out.reserve(256 + self.target.len() + body.len());
+        let mut bytes = Vec::with_capacity(256 + self.target.len() + body.len());
+        let out = &mut bytes;
         out.extend_from_slice(self.method.as_str().as_bytes());
         out.push(b' ');
         out.extend_from_slice(self.target.as_bytes());
@@ -139,10 +125,10 @@ impl RequestBuilder {
         for header in &self.headers {
             line(out, &header.name, &header.value);
         }
-        request.id_at = None;
+        let mut id_at = None;
         if self.with_id && !self.given("X-Request-Id") {
             out.extend_from_slice(b"X-Request-Id: ");
-            request.id_at = Some(out.len());
+            id_at = Some(out.len());
             out.extend_from_slice(&[b'0'; ID_LEN]);
             out.extend_from_slice(b"\r\n");
         }
@@ -150,8 +136,9 @@ impl RequestBuilder {
             line(out, "Content-Length", itoa::Buffer::new().format(body.len()));
         }
         out.extend_from_slice(b"\r\n");
-        request.body_at = out.len();
+        let body_at = out.len();
         out.extend_from_slice(body);
+        PreparedRequest { bytes, id_at, body_at }
     }
 
     fn own_header(&self, out: &mut Vec<u8>, name: &str, value: &str) {
@@ -186,25 +173,10 @@ impl PreparedRequest {
         &self.bytes[self.body_at..]
     }
 
-    /// Where the id stands in the bytes, if there is one.
-    #[must_use]
-    pub fn id_at(&self) -> Option<usize> {
-        self.id_at
-    }
-
     /// Writes the id into its place; does nothing when the request has none.
     pub fn patch_id(&mut self, id: &[u8; ID_LEN]) {
         if let Some(at) = self.id_at {
             self.bytes[at..at + ID_LEN].copy_from_slice(id);
-        }
-    }
-
-    /// Appends the request with this id to `out`; the request itself stays as it is.
-    pub fn write_with_id(&self, id: &[u8; ID_LEN], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(&self.bytes);
-        if let Some(at) = self.id_at {
-            out[start + at..start + at + ID_LEN].copy_from_slice(id);
         }
     }
 }
@@ -215,13 +187,6 @@ impl fmt::Debug for PreparedRequest {
         let body = self.bytes.len() - self.body_at;
         write!(f, "PreparedRequest(head {} bytes, body {body} bytes)", self.body_at)
     }
-}
-
-fn line(out: &mut Vec<u8>, name: &str, value: &str) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value.as_bytes());
-    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
@@ -266,9 +231,6 @@ mod tests {
         let zeros = "0".repeat(ID_LEN);
         assert_eq!(text(&request), before.replace(&zeros, "0123456789abcdef0123456789abcdef"));
         assert_eq!(request.bytes.capacity(), room);
-        let mut out = b"x".to_vec();
-        builder(Method::Post).build(b"{}").write_with_id(id, &mut out);
-        assert_eq!(&out[1..], request.bytes());
     }
 
     #[test]
@@ -282,7 +244,7 @@ mod tests {
         let text = text(&request);
         assert!(!text.contains("takt/") && !text.contains("h:8000"), "{text}");
         assert_eq!(text.to_ascii_lowercase().matches("x-request-id").count(), 1);
-        assert_eq!(request.id_at(), None);
+        assert_eq!(request.id_at, None);
     }
 
     #[test]

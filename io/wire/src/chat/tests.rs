@@ -118,13 +118,19 @@ fn f12_usage_is_used_as_far_as_it_goes() {
 }
 
 #[test]
-fn finish_reasons_have_names() {
-    for reason in FinishReason::ALL {
-        let value = json!({"choices": [{"delta": {}, "finish_reason": reason.as_str()}]});
-        assert_eq!(event(&value).finish, Some(reason));
+fn finish_reasons_are_read_by_their_names() {
+    for (name, reason) in [
+        ("stop", Some(FinishReason::Stop)),
+        ("length", Some(FinishReason::Length)),
+        ("tool_calls", Some(FinishReason::ToolCalls)),
+        ("content_filter", Some(FinishReason::ContentFilter)),
+        ("function_call", Some(FinishReason::FunctionCall)),
+        ("abort", Some(FinishReason::Other)),
+        ("", None),
+    ] {
+        let value = json!({"choices": [{"delta": {}, "finish_reason": name}]});
+        assert_eq!(event(&value).finish, reason, "{name}");
     }
-    let none = json!({"choices": [{"delta": {}, "finish_reason": ""}]});
-    assert_eq!(event(&none).finish, None);
 }
 
 #[test]
