@@ -76,6 +76,6 @@ pub use columns::{Columns, ColumnsUsed, PROMPT_COLUMNS, Role, SYSTEM_COLUMNS};
 pub use dataset::{Dataset, Limits, Options};
 pub use error::{DatasetError, Fault};
 pub use format::{Format, UnknownFormat};
-pub use params::{PARAM_NAMES, Params};
+pub use params::Params;
 pub use sample::{Prompt, Sample};
 pub use synthetic::{Lengths, synthetic};

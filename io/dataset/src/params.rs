@@ -169,14 +169,3 @@ const TABLE: [(&str, Kind); 25] = [
     ("response_format", Kind::Json),
     ("chat_template_kwargs", Kind::Json),
 ];
-
-/// The columns that are taken as parameters.
-pub const PARAM_NAMES: [&str; TABLE.len()] = {
-    let mut names = [""; TABLE.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = TABLE[i].0;
-        i += 1;
-    }
-    names
-};
