@@ -3,7 +3,7 @@
 //! # The tour
 //!
 //! - [`Session`] runs phases one after another: issuing until a [`Limits`] or a stop ends it, then
-//!   draining. It numbers requests, records each one's beginning and end, and always ends with a report.
+//!   draining. It numbers requests, records each one's beginning and end, and always records its own end.
 //! - A [`Strategy`] says *when* and *which sample*: [`Timed`] (an open loop over [`Arrivals`]),
 //!   [`Concurrency`] (a closed loop), [`Burst`] (as fast as it goes). Its hold on the phase is a [`Pace`].
 //! - An [`Order`] yields sample indices; [`Samples`] holds the prepared requests.

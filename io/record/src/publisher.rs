@@ -30,7 +30,8 @@ pub struct PublisherConfig {
     pub block_bytes: usize,
     /// Blocks that may wait for the sink. They are allocated only when they are needed.
     pub overflow_blocks: usize,
-    /// The longest time for which a record waits in a block that does not fill.
+    /// A block that does not fill is handed over by the first [`Publisher::turn`] after its first record
+    /// has waited so long.
     pub hold: Span,
 }
 
