@@ -203,7 +203,7 @@ pub(crate) fn prompt_tokens(body: &[u8]) -> u64 {
     (body.len() as u64 / 4).max(1)
 }
 
-/// The error object that OpenAI's servers send, `message` and `kind` free of what needs escaping.
+/// The error object that OpenAI's servers send.
 pub(crate) fn error(out: &mut Vec<u8>, message: &str, kind: &str, status: u16) {
     out.extend_from_slice(b"{\"error\":{\"message\":\"");
     json::text(out, message.as_bytes());
