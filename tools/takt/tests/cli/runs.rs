@@ -94,11 +94,18 @@ fn c9_a_redirect_is_reported_and_not_followed() {
 #[test]
 fn several_addresses_are_used_in_turn() {
     let bench = Bench::new();
-    let mocks = [Mock::quick(&bench), Mock::quick(&bench)];
+    let truths = ["first.jsonl", "second.jsonl"];
+    let mocks = truths.map(|truth| {
+        Mock::start(&bench, &["--ttft", "1ms", "--tokens", "1", "--truth", truth])
+    });
     let urls = mocks.each_ref().map(Mock::url);
     let args = ["--url", &urls[1], "--concurrency", "2", "--requests", "20"];
     bench.run(&urls[0], &args).exits(0);
     assert_eq!(bench.result()["host"]["endpoints"].as_array().unwrap().len(), 2);
+    for (mock, truth) in mocks.into_iter().zip(truths) {
+        assert_eq!(mock.stop(), 0);
+        assert_eq!(bench.read(truth).lines().count(), 10, "{truth}");
+    }
 }
 
 #[test]
