@@ -95,9 +95,8 @@ fn c9_a_redirect_is_reported_and_not_followed() {
 fn several_addresses_are_used_in_turn() {
     let bench = Bench::new();
     let truths = ["first.jsonl", "second.jsonl"];
-    let mocks = truths.map(|truth| {
-        Mock::start(&bench, &["--ttft", "1ms", "--tokens", "1", "--truth", truth])
-    });
+    let mocks = truths
+        .map(|truth| Mock::start(&bench, &["--ttft", "1ms", "--tokens", "1", "--truth", truth]));
     let urls = mocks.each_ref().map(Mock::url);
     let args = ["--url", &urls[1], "--concurrency", "2", "--requests", "20"];
     bench.run(&urls[0], &args).exits(0);
