@@ -24,6 +24,8 @@ pub struct Live {
     pub completed: u64,
     /// Failed.
     pub failed: u64,
+    /// Given up without an answer.
+    pub unanswered: u64,
     /// Issued and not ended.
     pub in_flight: u64,
     /// Completions a second over the last [`WINDOW_MARKS`] looks.
@@ -61,6 +63,7 @@ impl RunFold {
             planned: plan.requests,
             completed,
             failed: phase.failed,
+            unanswered: phase.unanswered,
             in_flight: phase.in_flight,
             rate_per_s: before.and_then(|before| {
                 let done = completed - before.completed;

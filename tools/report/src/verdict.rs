@@ -67,6 +67,11 @@ pub(crate) fn judge(
     reasons.extend(unfinished_run(state, results));
     for (phase, result) in run.phases.iter().zip(results) {
         let mut bench = Bench { phase: &result.name, reasons: &mut reasons };
+        if phase.tracked.is_some() && phase.issued == 0 && phase.issuing_ended.is_some() {
+            bench.push("nothing_sent", Status::Invalid, 0.0, 1.0, || {
+                "No request was sent: there is nothing to judge.".to_owned()
+            });
+        }
         if phase.tracked.is_some() && phase.issued > 0 {
             schedule(&mut bench, phase, result, limits);
             service(&mut bench, phase, result, limits);
@@ -157,10 +162,13 @@ fn service(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult, limit
         let casualties = (ended - phase.succeeded) as f64 / ended as f64;
         if let Some(status) = grade(casualties, limits.casualties, f64::gt) {
             bench.push("survivors", status, survivors, 1.0 - limits.casualties, || {
-                format!(
-                    "Only {} of {ended} requests succeeded: the latencies are those of the survivors.",
-                    phase.succeeded
-                )
+                match phase.succeeded {
+                    0 => format!("None of {ended} requests succeeded: there is no latency."),
+                    n => format!(
+                        "Only {n} of {ended} requests succeeded: the latencies are those of the \
+                         survivors."
+                    ),
+                }
             });
         }
     }

@@ -20,7 +20,7 @@ use takt_recorder::{JournalConfig, Recorder, RecorderConfig};
 use takt_time::Span;
 
 use crate::cli::{Format, RunArgs};
-use crate::config::{Config, Secret};
+use crate::config::{Config, secrets_of};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
@@ -86,7 +86,7 @@ pub(crate) fn measure(
     };
     let reacted = reactor::run(
         work,
-        Box::new(ScrubbingSink::new(sink, &secrets(config))),
+        Box::new(ScrubbingSink::new(sink, &secrets_of(&config.endpoint))),
         &recorder,
         console,
     );
@@ -164,13 +164,6 @@ fn recorder_config(config: &Config, plan: &SessionPlan, folder: &RunFolder) -> R
     let mut recorder = RecorderConfig::new(plan.clone(), takt_net::anchor);
     recorder.journal = config.journal.then(|| JournalConfig::new(folder.path().to_owned()));
     recorder
-}
-
-/// What must not be recorded even when a server says it.
-fn secrets(config: &Config) -> Vec<Secret> {
-    let endpoint = &config.endpoint;
-    let named = endpoint.headers.iter().filter(|(name, _)| takt_wire::is_secret_name(name));
-    endpoint.api_key.iter().chain(named.map(|(_, value)| value)).cloned().collect()
 }
 
 fn client(

@@ -97,17 +97,17 @@ impl Inner {
             }
             PhaseEvent::Ended { state } => {
                 let Some(live) = self.fold.live(at) else { return };
-                let failed = if live.failed > 0 {
-                    format!(", {} failed", live.failed)
-                } else {
-                    String::new()
-                };
-                let says = format!(
-                    "phase {name}: {state} after {:.1} s: {} issued, {} succeeded{failed}",
+                let mut says = format!(
+                    "phase {name}: {state} after {:.1} s: {} issued, {} succeeded",
                     live.elapsed.as_secs_f64(),
                     live.issued,
                     live.completed - live.failed,
                 );
+                for (n, what) in [(live.failed, "failed"), (live.unanswered, "unanswered")] {
+                    if n > 0 {
+                        says.push_str(&format!(", {n} {what}"));
+                    }
+                }
                 if state != PhaseState::Complete {
                     return self.news.push(News::Bad(says));
                 }

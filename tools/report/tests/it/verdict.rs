@@ -111,6 +111,17 @@ fn too_few_survivors_are_a_reason() {
 }
 
 #[test]
+fn a_phase_that_sent_nothing_is_not_valid() {
+    let mut run = Run::new(vec![open("p", 1.0), open("not reached", 1.0)]);
+    run.start(0, 0.0, 0);
+    let verdict = finish(run).verdict;
+    assert_eq!(verdict.status, VerdictStatus::Invalid);
+    let phases: Vec<_> = verdict.reasons.iter().filter(|r| r.name == "nothing_sent").collect();
+    assert_eq!(phases.len(), 1, "a phase that was not begun is no reason: {verdict:?}");
+    assert_eq!(phases[0].phase.as_deref(), Some("p"));
+}
+
+#[test]
 fn what_the_instrument_says_of_itself_counts() {
     let mut run = open_loop(20.0);
     let start = Health { at: at(0.0), runnable: Some(Span::ZERO), ..Health::default() };

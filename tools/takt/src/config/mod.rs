@@ -34,7 +34,7 @@ pub(crate) use error::ConfigError;
 pub(crate) use node::{Key, Node, Origin, Value};
 pub(crate) use phase::{Load, OrderKind, Phase};
 pub(crate) use reader::parse_span;
-pub(crate) use secret::Secret;
+pub(crate) use secret::{Secret, all_of as secrets_of};
 pub(crate) use set::{apply as apply_set, put};
 
 use reader::Table;

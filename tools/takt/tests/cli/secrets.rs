@@ -47,6 +47,33 @@ fn k3_a_key_that_the_server_repeats_is_in_no_output_and_no_file() {
 }
 
 #[test]
+fn k3_a_secret_that_a_server_repeats_is_hidden_wherever_it_was_given() {
+    // A server that says everything it was sent, and the parameter `key` decoded.
+    let echo = || {
+        serve(|request| {
+            let decoded = request.replace("%2D", "-");
+            let body = format!("{request}\n{decoded}").replace('\r', "");
+            answer("403 Forbidden", "Content-Type: text/plain\r\n", &body)
+        })
+    };
+    let (cookie, body) = (format!("Cookie: id=1; s={KEY}"), format!("{{\"api_key\": \"{KEY}\"}}"));
+    let encoded = KEY.replace('-', "%2D");
+    for (query, more) in [
+        (String::new(), vec!["--header", &*cookie]),
+        (format!("?v=1&key={KEY}"), vec![]),
+        (format!("?key={encoded}"), vec![]),
+        (String::new(), vec!["--extra-body", &*body]),
+    ] {
+        let bench = Bench::new();
+        let mut args = vec!["--concurrency", "1", "--requests", "2"];
+        args.extend(&more);
+        let done = bench.run(&format!("{}{query}", echo()), &args).exits(4);
+        assert!(bench.result().to_string().contains("HTTP 403"), "{query} {more:?}");
+        nowhere(&bench, &done);
+    }
+}
+
+#[test]
 fn k3_keys_in_headers_and_in_the_address_are_written_nowhere() {
     let bench = Bench::new();
     let url = serve(|_| answer("200 OK", "", "ok"));
