@@ -121,6 +121,12 @@ const MUTANTS: &[Mutant] = &[
         "Cancel::All => flight.place != Place::Waiting,",
     ),
     mutant(
+        "the pulse goes on behind the end",
+        "actors/src/session/mod.rs",
+        "if self.over {",
+        "if false {",
+    ),
+    mutant(
         "a grace time is not granted an end",
         "actors/src/session/mod.rs",
         "let which = if stopping { Cancel::All } else { Cancel::Phase(phase) };",

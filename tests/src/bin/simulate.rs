@@ -94,7 +94,9 @@ fn many(seeds: Range<u64>, most_failures: usize) -> ExitCode {
             Err(why) => {
                 if failed.len() < SHOWN {
                     println!("seed {seed} failed");
-                    why.what.iter().for_each(|what| println!("  {what}"));
+                    for what in &why.what {
+                        println!("  {}", what.lines().next().unwrap_or_default());
+                    }
                 }
                 failed.push(seed);
             }

@@ -59,7 +59,7 @@ impl Net {
     }
 
     /// A call of a host to the network takes its time.
-    fn charge(&mut self) {
+    pub(super) fn charge(&mut self) {
         self.now += self.around.link.call_cost;
     }
 

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use serde_json::Value;
 use takt_actors::planned::{Plan, Planned};
 use takt_actors::{
-    Burst, Client, ClientConfig, Concurrency, Constant, EndpointTarget, Order, PhaseConfig,
-    PhaseRoute, Poisson, SampleIssuer, Session, SessionConfig, SessionMsg, SessionOutcome,
-    Strategy, Timed, stream,
+    Burst, Client, ClientConfig, ClientHandle, Concurrency, Constant, EndpointTarget, Order,
+    PhaseConfig, PhaseRoute, Poisson, SampleIssuer, Session, SessionConfig, SessionMsg,
+    SessionOutcome, Strategy, Timed, stream,
 };
 use takt_engine::{Actor, Addr, Context, System, Target};
 use takt_mock::{Counts, Server, ServerConfig};
@@ -103,12 +103,17 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
         ..PublisherConfig::default()
     };
     let publisher = SharedPublisher::new(Publisher::new(Box::new(sink), config));
-    let transport = transport(scenario, &mut client, &publisher);
+    let (transport, warm) = transport(scenario, &mut client, &publisher);
     let mut session = SessionConfig::new(scenario.phases.iter().enumerate().map(phase).collect());
     session.session_key = scenario.seed;
     session.stop_grace = scenario.stop_grace;
+    session.begin_at_once = warm.is_none();
     let (session, outcome) = Session::new(session, transport, publisher.clone());
     let session = client.spawn(session, MAILBOX);
+    if let Some(warm) = warm {
+        let session = session.clone();
+        warm.when_warm(move |_| session.send(SessionMsg::Begin));
+    }
     client.spawn(Stopper { session, stops: scenario.stops.clone() }, 8);
 
     let started = world.now();
@@ -236,13 +241,14 @@ fn phase((number, phase): (usize, &Phase)) -> PhaseConfig {
     }
 }
 
+/// What carries the requests, and whom to ask when it is warm if the session waits for that.
 fn transport(
     scenario: &Scenario,
     system: &mut System<SimHost>,
     publisher: &SharedPublisher,
-) -> Box<dyn SampleIssuer> {
+) -> (Box<dyn SampleIssuer>, Option<ClientHandle>) {
     let http = match &scenario.transport {
-        Transport::Planned(service) => return planned(service, scenario.seed, system),
+        Transport::Planned(service) => return (planned(service, scenario.seed, system), None),
         Transport::Http(http) => http,
     };
     let live = (0..http.servers).map(address);
@@ -265,7 +271,8 @@ fn transport(
         limits: Limits::default(),
         phases: scenario.phases.iter().map(route).collect(),
     };
-    Box::new(Client::spawn(system, config, publisher.clone(), MAILBOX))
+    let client = Client::spawn(system, config, publisher.clone(), MAILBOX);
+    (Box::new(client.clone()), http.begin_warm.then_some(client))
 }
 
 fn planned(service: &Service, seed: u64, system: &mut System<SimHost>) -> Box<dyn SampleIssuer> {

@@ -71,6 +71,8 @@ pub struct Http {
     pub connections: Option<usize>,
     /// Connections made beforehand.
     pub warm: usize,
+    /// The session begins only when they stand, or have failed.
+    pub begin_warm: bool,
     /// See [`takt_actors::ClientConfig`].
     pub retry_stale: bool,
     /// See [`takt_actors::ClientConfig`].
@@ -206,6 +208,7 @@ impl Scenario {
             server_connections: ENOUGH,
             connections: None,
             warm: 0,
+            begin_warm: false,
             retry_stale: true,
             balance: Balance::RoundRobin,
             connect_timeout: None,
@@ -287,7 +290,7 @@ fn link(c: &mut Chance, peaceful: bool) -> Link {
         link.receive_buffer = c.magnitude(64, 64 << 10) as usize;
     }
     if c.per_mille(150) {
-        link.call_cost = c.span(Span::from_nanos(1), Span::from_micros(20));
+        link.call_cost = c.span(Span::from_nanos(20), Span::from_micros(20));
     }
     if !peaceful {
         link.faults = faults(c, link.faults.needless_readable);
@@ -422,6 +425,7 @@ fn http(c: &mut Chance, peaceful: bool, hangs: bool) -> Http {
         server_connections: if !peaceful && c.per_mille(100) { c.size(1, 10) } else { ENOUGH },
         connections: c.per_mille(400).then(|| c.magnitude(1, 64) as usize),
         warm: c.pick(&[0, 0, 3, 64]),
+        begin_warm: c.per_mille(300),
         retry_stale: c.per_mille(800),
         balance: c.pick(&[Balance::RoundRobin, Balance::LeastInFlight]),
         connect_timeout,

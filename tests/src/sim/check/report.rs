@@ -53,6 +53,7 @@ struct Tally {
     latency: Sum,
     from_schedule: Sum,
     ttft: Sum,
+    tpot: Sum,
     lateness: Sum,
     gaps: Sum,
 }
@@ -69,7 +70,10 @@ struct Sum {
 impl Sum {
     fn take(&mut self, from: Option<Nanos>, to: Option<Nanos>) {
         let (Some(from), Some(to)) = (from, to) else { return };
-        let span = to - from;
+        self.add(to - from);
+    }
+
+    fn add(&mut self, span: Span) {
         self.count += 1;
         self.sum_ns += u128::from(span.as_nanos());
         self.least = Some(self.least.map_or(span, |least| least.min(span)));
@@ -113,6 +117,7 @@ impl Tally {
                 self.latency.take(times.sent, Some(times.end));
                 self.from_schedule.take(times.scheduled, Some(times.end));
                 self.ttft.take(times.sent, times.first_token);
+                self.tpot(done);
                 self.output += u64::from(done.tokens.output.unwrap_or(0));
                 self.events += u64::from(done.tokens.events);
                 for pair in life.tokens.windows(2) {
@@ -122,6 +127,19 @@ impl Tally {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Tally {
+    /// (Last token - first token) / (output tokens - tokens in the first event); of one token there is none.
+    fn tpot(&mut self, done: &Completed) {
+        let (times, tokens) = (&done.times, &done.tokens);
+        let (Some(first), Some(last)) = (times.first_token, times.last_token) else { return };
+        let before = tokens.first_event.unwrap_or(1);
+        let rest = tokens.output.unwrap_or(0).saturating_sub(before);
+        if rest > 0 {
+            self.tpot.add(Span::from_nanos((last - first).as_nanos() / u64::from(rest)));
         }
     }
 }
@@ -161,6 +179,7 @@ fn phase(ran: &Ran, lives: &Lives, number: usize, said: &PhaseResult, found: &mu
         ("latency", said.latency_ms.from_send, tally.latency, 1e6),
         ("latency from schedule", said.latency_ms.from_schedule, tally.from_schedule, 1e6),
         ("ttft", said.ttft_ms.from_send, tally.ttft, 1e6),
+        ("tpot", said.tpot_ms, tally.tpot, 1e6),
         ("lateness", said.lateness_us, tally.lateness, 1e3),
         ("event gaps", said.event_gap_ms, tally.gaps, 1e6),
     ] {
