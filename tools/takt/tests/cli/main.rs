@@ -15,3 +15,4 @@ mod mock;
 mod report;
 mod runs;
 mod secrets;
+mod truth;
