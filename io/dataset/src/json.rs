@@ -46,7 +46,12 @@ fn take_row(source: &mut Source<'_>, row: &mut Vec<u8>, rows: &mut Rows<'_>) -> 
     let (line, column) = (source.line(), source.column());
     row.clear();
     let mut brackets = Brackets::default();
-    let closed = source.take_while(row, |byte| brackets.open_after(byte))?;
+    // A row that is too long is the fault of the line where it starts, however far it was read.
+    let closed =
+        source.take_while(row, |byte| brackets.open_after(byte)).map_err(|at| match at {
+            At { fault: fault @ Fault::RowTooLong { .. }, .. } => At::line(line, fault),
+            other => other,
+        })?;
     let text =
         std::str::from_utf8(row).map_err(|e| not_utf8(row, e.valid_up_to(), line, column))?;
     if !closed {

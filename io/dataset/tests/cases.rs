@@ -466,4 +466,6 @@ fn rows_are_bounded_in_bytes_and_number() {
     assert!(many.starts_with("f:3: more than 2 rows; "), "{many}");
     let open = read(Csv, "text\n\"a\nbcdefghi\n", 8, 2).expect_err("an open quote");
     assert!(open.starts_with("f:2: a row of more than 8 bytes; "), "{open}");
+    let long = read(Json, "[\n{\"a\":1,\n\"b\":2,\n\"c\":3}]", 18, 2).expect_err("a long row");
+    assert!(long.starts_with("f:2: a row of more than 18 bytes; "), "{long}");
 }

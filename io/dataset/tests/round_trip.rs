@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use takt_dataset::{Dataset, Format, Options, Prompt, Sample};
+use takt_dataset::{Dataset, Format, Limits, Options, Prompt, Sample};
 
 /// Yields at most `step` bytes at a time, and is interrupted before each.
 struct Trickle<'a> {
@@ -39,17 +39,23 @@ impl BufRead for Trickle<'_> {
 
 type Outcome = Result<Vec<Sample>, String>;
 
-fn outcome(input: impl BufRead, format: Format) -> Outcome {
-    let read = Dataset::read(input, "f", format, &Options::default());
+fn outcome(input: impl BufRead, format: Format, limits: Limits) -> Outcome {
+    let options = Options { limits, ..Options::default() };
+    let read = Dataset::read(input, "f", format, &options);
     read.map(|set| set.samples().to_vec()).map_err(|e| e.to_string())
 }
 
 /// Reads whole and in pieces, and wants the same each time.
 fn read(bytes: &[u8], format: Format) -> Outcome {
-    let whole = outcome(bytes, format);
+    read_within(bytes, format, Limits::default())
+}
+
+fn read_within(bytes: &[u8], format: Format, limits: Limits) -> Outcome {
+    let whole = outcome(bytes, format, limits);
     for step in [1, 2, 3, 7] {
         let trickle = Trickle { rest: bytes, step, interrupt: false };
-        assert_eq!(outcome(BufReader::with_capacity(step, trickle), format), whole, "{step}");
+        let pieces = BufReader::with_capacity(step, trickle);
+        assert_eq!(outcome(pieces, format, limits), whole, "{step}");
     }
     whole
 }
@@ -136,8 +142,10 @@ proptest! {
     fn any_bytes_end_in_samples_or_in_a_message_and_pieces_change_nothing(
         bytes in vec(prop_oneof![any::<u8>(), proptest::sample::select(TELLING)], 0..80),
     ) {
+        let small = Limits { row_bytes_max: 16, rows_max: 2 };
         for format in [Format::Jsonl, Format::Json, Format::Csv, Format::Text] {
             let _either = read(&bytes, format);
+            let _within_limits = read_within(&[b"[{\"prompt\"", &bytes[..]].concat(), format, small);
             let _with_a_header = read(&[b"prompt\n", &bytes[..]].concat(), format);
             let _in_an_array = read(&[b"[{\"prompt\":", &bytes[..]].concat(), format);
         }
@@ -156,7 +164,8 @@ fn failure_to_read_is_named_with_its_line() {
             Ok(4)
         }
     }
-    let error = outcome(BufReader::new(Broken(false)), Format::Text).expect_err("it breaks");
+    let broken = BufReader::new(Broken(false));
+    let error = outcome(broken, Format::Text, Limits::default()).expect_err("it breaks");
     assert_eq!(error, "f:3: cannot be read: disk gone; check the file and its permissions");
 }
 

@@ -171,17 +171,29 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Parsed<RequestHead<'_>>, FramingEr
 
 /// Adds the bytes of a split head to `held`; whether it is time to try and parse it.
 ///
-/// A head is parsed again only when a line of it has ended, and empty lines in front are not kept, so
-/// that a head which comes byte by byte costs its lines times its length and no more.
+/// A head is parsed again only when a line of it has ended, so that one which comes byte by byte costs its lines
+/// times its length and no more.
 pub(crate) fn hold(held: &mut Vec<u8>, input: &[u8]) -> bool {
-    let skip = if held.is_empty() { blank_lines(input) } else { 0 };
-    held.extend_from_slice(&input[skip..]);
+    held.extend_from_slice(input);
     input.contains(&b'\n')
 }
 
-/// Length of the line ends in front of a head, which are to be ignored (RFC 9112, section 2.2).
-pub(crate) fn blank_lines(input: &[u8]) -> usize {
-    input.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count()
+/// Takes the line ends in front of a head, which are to be ignored (RFC 9112, section 2.2); gives their length in
+/// `input`. Of one that is cut in two, CR is in `held`.
+pub(crate) fn skip_blank_lines(held: &mut Vec<u8>, input: &[u8]) -> usize {
+    let mut at = 0;
+    if held == b"\r" && input.starts_with(b"\n") {
+        held.clear();
+        at = 1;
+    }
+    while held.is_empty() {
+        match &input[at..] {
+            [b'\n', ..] => at += 1,
+            [b'\r', b'\n', ..] => at += 2,
+            _ => break,
+        }
+    }
+    at
 }
 
 /// The headers that decide where a message ends and whether the connection lives on.

@@ -24,7 +24,7 @@ pub struct ResponseParser {
     /// At least one byte of this answer has come.
     touched: bool,
     keep_alive: bool,
-    /// Bytes of heads of this answer that are done with (1xx).
+    /// Bytes in front of the final head that are done with: 1xx heads and empty lines.
     head_bytes: usize,
     body_bytes: u64,
     /// A head of which only a part has come.
@@ -166,6 +166,12 @@ impl ResponseParser {
         input: &[u8],
         sink: &mut impl FnMut(Part<'_>),
     ) -> Result<usize, FramingError> {
+        let before = self.held.len();
+        let blank = head::skip_blank_lines(&mut self.held, input);
+        if blank > 0 {
+            self.head_bytes += blank + before - self.held.len();
+            return self.check_head_len(0).map(|()| blank);
+        }
         if self.held.is_empty() {
             if let Some((len, head)) = head::response(input, self.no_body)? {
                 self.enter(len, &head, sink)?;

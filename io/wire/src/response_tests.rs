@@ -108,6 +108,22 @@ fn answers_without_body_end_with_the_head() {
 }
 
 #[test]
+fn empty_lines_in_front_are_skipped_wherever_they_are_cut() {
+    for front in ["\r\n", "\n", "\r\n\n\r\n"] {
+        let wire = format!("{front}HTTP/1.1 103 x\r\n\r\n{front}HTTP/1.1 204 x\r\n\r\n");
+        assert!(check(wire.as_bytes(), false).ended, "{front:?}");
+    }
+    for front in ["\r", "\n\r"] {
+        let wire = format!("{front}HTTP/1.1 204 x\r\n\r\n");
+        let seen = check(wire.as_bytes(), true);
+        assert_eq!(seen.error, Some(FramingError::BadHead("a line does not end in CRLF")));
+    }
+    let limits = Limits { head: 64, body: 4, event: 4 };
+    let endless = check_with(&b"\r\n".repeat(40), true, Setup { limits, no_body: false });
+    assert_eq!(endless.error, Some(FramingError::HeadTooLarge { limit: 64 }));
+}
+
+#[test]
 fn bytes_after_the_end_are_left_over() {
     let seen = check(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1", false);
     assert_eq!((seen.body.as_slice(), seen.ended, seen.left_over), (&b"ok"[..], true, 8));

@@ -102,11 +102,11 @@ impl RequestParser {
         }
         let mut used = 0;
         if matches!(self.stage, Stage::Head) {
+            used = head::skip_blank_lines(&mut self.held, input);
+            if used == input.len() {
+                return Ok(Step::More);
+            }
             if self.held.is_empty() {
-                used = head::blank_lines(input);
-                if used == input.len() {
-                    return Ok(Step::More);
-                }
                 if let Some((len, head)) = head::request(&input[used..])? {
                     self.check_head(len)?;
                     let rest = &input[used + len..];
@@ -143,7 +143,7 @@ impl RequestParser {
                 }
             } else {
                 let before = self.held.len();
-                let parsed = if head::hold(&mut self.held, input) {
+                let parsed = if head::hold(&mut self.held, &input[used..]) {
                     head::request(&self.held)?.map(|(len, h)| (len, h.framing, h.expects_continue))
                 } else {
                     None
@@ -155,7 +155,7 @@ impl RequestParser {
                 self.check_head(len)?;
                 self.held.truncate(len);
                 self.head_len = len;
-                used = len - before;
+                used += len - before;
                 self.gather(framing)?;
                 if waits && used == input.len() && framing != Framing::None {
                     return Ok(Step::Continue { used });

@@ -89,6 +89,18 @@ fn waiting_client_is_told_to_continue() {
 }
 
 #[test]
+fn empty_lines_in_front_are_skipped_wherever_they_are_cut() {
+    let wire = format!("\r\n\n{}\r\n\r\n{}", post("a"), post("b"));
+    assert_eq!(check(wire.as_bytes()).0.len(), 2);
+    assert!(check(format!("\r{}", post("a")).as_bytes()).1.is_some());
+    let mut parser = RequestParser::new(Limits::default());
+    for (byte, idle) in [(b"\r", false), (b"\n", true)] {
+        assert_eq!(parser.next(byte), Ok(Step::More));
+        assert_eq!(parser.is_idle(), idle);
+    }
+}
+
+#[test]
 fn limits_hold() {
     let long = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "y".repeat(400));
     assert_eq!(check(long.as_bytes()).1, Some(FramingError::HeadTooLarge { limit: 400 }));

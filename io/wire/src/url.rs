@@ -199,8 +199,16 @@ impl fmt::Display for Endpoint {
         match self.scheme {
             Scheme::Http => write!(f, "http://{authority}{}", self.base)?,
             Scheme::Https => write!(f, "https://{authority}{}", self.base)?,
-            Scheme::Unix if self.base.is_empty() => write!(f, "unix:{}", self.host)?,
-            Scheme::Unix => write!(f, "unix:{}:{}", self.host, self.base)?,
+            Scheme::Unix => {
+                write!(f, "unix:{}", self.host)?;
+                // A space at the end would be lost without a base behind it.
+                let spaced = self.host.trim_end() != self.host;
+                match self.base.as_str() {
+                    "" if spaced => f.write_str(":/")?,
+                    "" => {}
+                    base => write!(f, ":{base}")?,
+                }
+            }
         }
         let Some(query) = &self.query else { return Ok(()) };
         for (i, pair) in query.split('&').enumerate() {
@@ -253,15 +261,15 @@ fn parse(text: &str) -> Result<Endpoint, UrlReason> {
 }
 
 fn parse_unix(rest: &str, offset: usize) -> Result<Endpoint, UrlReason> {
-    // Both `unix:/run/x` and `unix:///run/x` are in use.
-    let path = rest.strip_prefix("//").filter(|p| p.starts_with('/')).unwrap_or(rest);
+    // Both `unix:/run/x` and `unix:///run/x` are in use; slashes in front are one slash.
+    let slashes = rest.bytes().take_while(|&b| b == b'/').count();
+    let path = &rest[slashes.saturating_sub(1)..];
     let offset = offset + (rest.len() - path.len());
-    let (socket, tail) = match path.find(":/") {
+    // A query may hold `:/`, so what comes first decides.
+    let (before_query, _) = path.split_once('?').unwrap_or((path, ""));
+    let (socket, tail) = match before_query.find(":/") {
         Some(colon) => (&path[..colon], &path[colon + 1..]),
-        None => match path.find('?') {
-            Some(mark) => path.split_at(mark),
-            None => (path, ""),
-        },
+        None => path.split_at(before_query.len()),
     };
     if !socket.starts_with('/') || socket.len() < 2 || socket.contains('\0') {
         return Err(UrlReason::BadSocketPath);
@@ -449,6 +457,11 @@ mod tests {
         let e = ok("unix:/run/x.sock:/v1?a=1");
         assert_eq!(e.target(Route::Versioned("completions")), "/v1/completions?a=1");
         assert_eq!(ok("unix:/run/x.sock?a=1").query(), Some("a=1"));
+        let callback = ok("unix:/run/x.sock?to=http://h/");
+        assert_eq!((callback.host(), callback.query()), ("/run/x.sock", Some("to=http://h/")));
+        for odd in ["unix:/a:/?b=c:/?d", "unix:/a :/", "unix:////a", "unix:/a::/v1", "unix:/a:?q"] {
+            assert_eq!(ok(&ok(odd).to_string()), ok(odd), "what is printed is read again");
+        }
         assert_eq!(reason("unix:x.sock"), UrlReason::BadSocketPath);
         assert_eq!(reason("unix:/"), UrlReason::BadSocketPath);
     }

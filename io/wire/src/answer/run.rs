@@ -252,7 +252,9 @@ impl Run {
                 return;
             }
         }
-        let said = if cause.is_empty() { error.to_string() } else { cause.to_owned() };
+        // How the connection ended says nothing of bytes that were wrong before.
+        let broke_off = error.is_truncation() && !cause.is_empty();
+        let said = if broke_off { cause.to_owned() } else { error.to_string() };
         let (kind, message) = if error.is_too_large() {
             (FailKind::TooLarge, said)
         } else if !error.is_truncation() {
