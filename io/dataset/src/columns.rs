@@ -139,6 +139,10 @@ fn find(row: &Row<'_>, column: &str) -> Result<Option<usize>, Fault> {
 }
 
 fn missing(row: &Row<'_>, role: Role, column: &str) -> Fault {
+    if row.iter().any(|(name, _)| name == column) {
+        // A column that no mapping names is passed over when it is null, so that another may serve.
+        return Fault::NullColumn { role, column: column.to_owned() };
+    }
     let present = names(row);
     let like = nearest(column, present.iter()).cloned();
     Fault::MissingColumn { role, column: column.to_owned(), present, nearest: like }
@@ -165,3 +169,23 @@ pub const PROMPT_COLUMNS: [&str; 11] = [
 
 /// Columns taken for the system prompt when none is named.
 pub const SYSTEM_COLUMNS: [&str; 2] = ["system", "system_prompt"];
+
+#[cfg(test)]
+mod tests {
+    use crate::{Dataset, Format, Options};
+
+    #[test]
+    fn a_null_prompt_is_called_null_and_not_missing() {
+        for rows in [
+            "{\"prompt\":\"a\"}\n{\"prompt\":null}",
+            "{\"prompt\":\"a\"}\n{\"prompt\":null,\"question\":\"b\"}",
+        ] {
+            let error = Dataset::read(rows.as_bytes(), "f", Format::Jsonl, &Options::default());
+            let says = error.unwrap_err().to_string();
+            assert!(
+                says.starts_with("f:2: column `prompt` for the prompt is null here;"),
+                "{says}"
+            );
+        }
+    }
+}

@@ -124,6 +124,14 @@ pub enum Fault {
         /// The column whose name is most like it, if any is.
         nearest: Option<String>,
     },
+    /// The column chosen from the first row is `null` in this one.
+    #[error("column `{column}` for the {role} is null here; give it text or remove the row")]
+    NullColumn {
+        /// The role it was to play.
+        role: Role,
+        /// Its name.
+        column: String,
+    },
     /// A column that is needed stands twice in the row or header.
     #[error("column `{column}` stands here twice; rename or remove one of them")]
     DuplicateColumn {

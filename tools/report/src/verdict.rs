@@ -156,17 +156,18 @@ fn unfinished_schedule(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseR
 
 /// What the answers say.
 fn service(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult, limits: &Limits) {
-    let ended = phase.succeeded + phase.failed + phase.unanswered;
+    // The late are missing in the latencies, too, and are the slow ones.
+    let ended = phase.succeeded + phase.failed + phase.unanswered + phase.late;
     if ended > 0 {
         let survivors = phase.succeeded as f64 / ended as f64;
         let casualties = (ended - phase.succeeded) as f64 / ended as f64;
         if let Some(status) = grade(casualties, limits.casualties, f64::gt) {
             bench.push("survivors", status, survivors, 1.0 - limits.casualties, || {
                 match phase.succeeded {
-                    0 => format!("None of {ended} requests succeeded: there is no latency."),
+                    0 => format!("None of {ended} requests succeeded in time: there is no latency."),
                     n => format!(
-                        "Only {n} of {ended} requests succeeded: the latencies are those of the \
-                         survivors."
+                        "Only {n} of {ended} requests succeeded in time: the latencies are those of \
+                         the survivors."
                     ),
                 }
             });

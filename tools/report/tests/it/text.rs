@@ -28,8 +28,8 @@ fn a_run_reads_at_a_glance() {
         };
         run.add(&request.scheduled(due).of_phase(1));
     }
-    // Request 98 is sent at 1,980.02 and ends at 2,005.02, after its phase: it is late. So 98 of the 99
-    // that ended in time succeeded, 97 of them by the last issue at 1,990; first to last send are 0.99 s.
+    // Request 98 is sent at 1,980.02 and ends at 2,005.02, after its phase: it is late. So 98 of 100
+    // succeeded in time, 97 of them by the last issue at 1,990; first to last send are 0.99 s.
     // In flight: 98 * 25.02 + 20 (98) + 1.02 (99) = 2,472.98 ms in 1 s; three at a time in the first
     // 5.02 ms after issues 2 to 98 and for 1.02 ms after issue 99, which is 48.8 % of the time.
     let text = render(&run.result());
@@ -64,8 +64,8 @@ perf   performance   poisson 100/s   complete, ended by requests   1 s
   finish reasons: stop 98
 
 verdict: suspect: use these figures with care
-  suspect  perf: survivors 0.9899, limit 0.99
-      Only 98 of 99 requests succeeded: the latencies are those of the survivors.
+  suspect  perf: survivors 0.98, limit 0.99
+      Only 98 of 100 requests succeeded in time: the latencies are those of the survivors.
 ",
     );
 }

@@ -111,6 +111,22 @@ fn too_few_survivors_are_a_reason() {
 }
 
 #[test]
+fn requests_that_end_after_their_phase_are_missed() {
+    // Of 20 requests one is still in flight when the phase ends: the slowest, and in no latency.
+    let mut run = Run::new(vec![closed("p", 1)]);
+    run.start(0, 0.0, 0);
+    for i in 0..19u64 {
+        let t = i as f64 * 10.0;
+        run.add(&ok(i, t, t + 5.0));
+    }
+    run.add(&ok(19, 190.0, 12_000.0));
+    let verdict = finish(run).verdict;
+    let survivors = reason(&verdict, "survivors").unwrap();
+    near(survivors.value, 0.95);
+    assert_eq!(survivors.status, VerdictStatus::Suspect);
+}
+
+#[test]
 fn a_phase_that_sent_nothing_is_not_valid() {
     let mut run = Run::new(vec![open("p", 1.0), open("not reached", 1.0)]);
     run.start(0, 0.0, 0);

@@ -270,7 +270,10 @@ fn parse(text: &str) -> Result<Read, (u64, String)> {
         let line = error.location().map_or(1, |location| location.line());
         // Without its snippet: the text around may hold a secret.
         let says = error.without_snippet().to_string();
-        (line, says.lines().next().unwrap_or("is no YAML").to_owned())
+        let says = says.lines().next().unwrap_or("is no YAML");
+        // The parser talks to programmers about its own settings here and there.
+        let says = says.split(", set DuplicateKeyPolicy").next().unwrap_or(says);
+        (line, says.replace(" rejected by the configured policy", " is no number to work with"))
     })
 }
 
@@ -280,6 +283,18 @@ mod tests {
 
     fn yaml(text: &str) -> Node {
         Node::from_yaml(text, "f.yaml").unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_said_in_words_of_the_user() {
+        for (text, expected) in [
+            ("a: 1\na: 2\n", "f.yaml:2: duplicate mapping key: a"),
+            ("a: .nan\n", "f.yaml:1: non-finite float `.nan` is no number to work with at line 1"),
+        ] {
+            let says = Node::from_yaml(text, "f.yaml").unwrap_err().to_string();
+            assert!(says.starts_with(expected), "{says}");
+            assert!(!says.contains("olicy"), "{says}");
+        }
     }
 
     #[test]
