@@ -24,11 +24,11 @@ fn a_pulse_at_the_instant_of_the_end_writes_nothing() {
     let mut scenario = Scenario::steady(1, 100.0, Span::from_secs(3));
     let (longest, fails, never) = (Span::from_secs(1), 0, 1_000);
     scenario.transport = Transport::Planned(Service { longest, fails, never });
-    // Pulses come every 50 ms: the grace time of the stop ends on one.
+    // The twentieth pulse of 50 ms takes the reading; the grace time of the stop ends on one of those.
     scenario.stops = vec![Span::from_secs(1)];
-    scenario.stop_grace = Span::from_millis(500);
+    scenario.stop_grace = Span::from_secs(1);
     let ran = ran(&scenario);
-    assert_eq!(ran.span.1 - ran.span.0, Span::from_millis(1_500));
+    assert_eq!(ran.span.1 - ran.span.0, Span::from_secs(2));
 }
 
 /// Two runs in one process have other hash maps, other addresses and other allocations.
