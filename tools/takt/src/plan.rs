@@ -59,7 +59,7 @@ pub(crate) fn phase(
             Box::new(Timed::new(Box::new(arrivals), order))
         }
         Load::Constant { rate } => Box::new(Timed::new(Box::new(Constant::new(rate)?), order)),
-        Load::MaxThroughput { max_in_flight } => Box::new(Burst::new(order, max_in_flight)),
+        Load::MaxThroughput { max_in_flight } => Box::new(Burst::new(order, Some(max_in_flight))),
         Load::Concurrency { target } => Box::new(Concurrency::new(order, target)),
     };
     Ok(PhaseConfig {
@@ -85,7 +85,7 @@ pub(crate) fn warm_connections(config: &Config, samples: u32) -> usize {
     let Some(phase) = config.phases.first() else { return 0 };
     let wanted = match phase.load {
         Load::Concurrency { target } => u64::from(target),
-        Load::MaxThroughput { max_in_flight } => max_in_flight.unwrap_or(0),
+        Load::MaxThroughput { max_in_flight } => max_in_flight,
         Load::Poisson { rate } | Load::Constant { rate } => {
             ((rate / 10.0) as u64).min(WARM_OPEN).max((rate / 500.0) as u64).min(WARM_OPEN_FAST)
         }

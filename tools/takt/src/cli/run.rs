@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
     /// Closed loop: keep so many requests in flight
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) concurrency: Option<u32>,
-    /// Send as fast as the client can
+    /// Send as fast as the client can, with at most 4096 in flight (load.max_in_flight of a phase)
     #[arg(long, help_heading = "Load")]
     pub(crate) max_throughput: bool,
     /// Stop after so many requests

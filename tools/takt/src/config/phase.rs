@@ -28,7 +28,7 @@ pub(crate) struct Phase {
 pub(crate) enum Load {
     Poisson { rate: f64 },
     Constant { rate: f64 },
-    MaxThroughput { max_in_flight: Option<u64> },
+    MaxThroughput { max_in_flight: u64 },
     Concurrency { target: u32 },
 }
 
@@ -86,7 +86,7 @@ impl Load {
     /// Requests that it keeps in flight, where it says so.
     pub(crate) fn in_flight(self) -> Option<u64> {
         match self {
-            Self::MaxThroughput { max_in_flight } => max_in_flight,
+            Self::MaxThroughput { max_in_flight } => Some(max_in_flight),
             Self::Concurrency { target } => Some(target.into()),
             Self::Poisson { .. } | Self::Constant { .. } => None,
         }
@@ -124,7 +124,7 @@ impl Load {
             "max_throughput" => {
                 only(&["max_in_flight"])?;
                 let bound = table.get("max_in_flight").map(|f| f.count(1, u64::MAX)).transpose()?;
-                Self::MaxThroughput { max_in_flight: bound }
+                Self::MaxThroughput { max_in_flight: bound.unwrap_or(IN_FLIGHT) }
             }
             _ => {
                 only(&["target_concurrency"])?;
@@ -250,6 +250,9 @@ impl Phase {
 
 /// Semaphore permits; far above any number of descriptors.
 const TARGET_MAX: u64 = 10_000_000;
+/// What `max_throughput` keeps in flight when nobody says: enough for 100,000 a second at 40 ms each.
+/// Without a bound a slow server would have the client fill its memory with waiting requests.
+const IN_FLIGHT: u64 = 4_096;
 /// Prompts of the default length that are made up: some 13 MB of them.
 const PROMPTS_MAX: u64 = 16_384;
 /// Phases are numbered by 16 bits.

@@ -43,6 +43,15 @@ phases:
 ";
 
 #[test]
+fn max_throughput_is_bounded_when_nobody_says_so_and_the_bound_is_written_down() {
+    let text = "endpoint: {url: 'http://h'}\n\
+                phases: [{name: p, load: {pattern: max_throughput}, duration: 60s}]\n";
+    let config = read(text).unwrap();
+    let Load::MaxThroughput { max_in_flight } = config.phases[0].load else { panic!() };
+    assert_eq!(config.resolved()["phases"][0]["load"]["max_in_flight"], max_in_flight);
+}
+
+#[test]
 fn a_whole_configuration_is_read_as_it_stands() {
     let config = read(SWEEP).unwrap();
     assert_eq!(config.endpoint.api, Api::OpenaiChat);

@@ -185,3 +185,24 @@ fn quickstart_measures_two_phases_and_leaves_a_folder() {
         assert_eq!((&phase["failed"], &phase["unanswered"]), (&0.into(), &0.into()), "{phase}");
     }
 }
+
+#[test]
+fn max_throughput_does_not_pile_up_requests_before_a_slow_server() {
+    let bench = Bench::new();
+    // Nothing is answered while requests are issued.
+    let url = serve(|_| {
+        std::thread::sleep(std::time::Duration::from_secs(60));
+        String::new()
+    });
+    let load = "{pattern: max_throughput, max_in_flight: 3}";
+    bench.file(
+        "a.yaml",
+        &format!(
+            "endpoint: {{url: '{url}'}}\nphases: [{{name: p, duration: 200ms, drain_timeout: 100ms, \
+             load: {load}}}]\n"
+        ),
+    );
+    bench.takt(&["run", "a.yaml", "--out", "out"]).exits(4);
+    let phase = &bench.result()["phases"][0];
+    assert_eq!((&phase["issued"], &phase["unanswered"]), (&3.into(), &3.into()));
+}
