@@ -7,6 +7,7 @@
 //! Few builds: clippy checks once, tests and examples share the test profile's objects, and only the
 //! one crate under loom is built again, in a target folder of its own since its flags differ.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,10 +15,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::tidy;
+use crate::{fuzz, tidy};
 
 /// An example shows something and ends; one that takes longer hangs.
 const EXAMPLE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Enough to notice what a change broke at once; long runs are for a machine left alone.
+const FUZZ_SECONDS: u64 = 3;
 
 /// Crates with examples that run here.
 const EXAMPLES_OF: [(&str, &str); 2] = [("engine", "takt-engine"), ("actors", "takt-actors")];
@@ -79,13 +83,14 @@ enum Step {
     Tidy,
     Clippy,
     Test,
+    Fuzz,
     Loom,
     Examples,
 }
 
 impl Step {
-    const ALL: [Self; 6] =
-        [Self::Fmt, Self::Tidy, Self::Clippy, Self::Test, Self::Loom, Self::Examples];
+    const ALL: [Self; 7] =
+        [Self::Fmt, Self::Tidy, Self::Clippy, Self::Test, Self::Fuzz, Self::Loom, Self::Examples];
 
     fn name(self) -> &'static str {
         match self {
@@ -93,6 +98,7 @@ impl Step {
             Self::Tidy => "tidy",
             Self::Clippy => "clippy",
             Self::Test => "test",
+            Self::Fuzz => "fuzz",
             Self::Loom => "loom",
             Self::Examples => "examples",
         }
@@ -105,6 +111,9 @@ impl Step {
             Self::Tidy => "cargo xtask tidy",
             Self::Clippy => "cargo clippy --workspace --all-targets --locked -- -D warnings",
             Self::Test => "cargo test --workspace --locked",
+            Self::Fuzz => {
+                "cargo test -p takt-tests --test fuzz_corpora --locked; cargo xtask fuzz --seconds 3"
+            }
             Self::Loom => {
                 "RUSTFLAGS='--cfg loom' cargo test -p takt-engine --release --lib \
                  --target-dir target/loom loom"
@@ -132,10 +141,23 @@ impl Step {
                 Ok("no warning".into())
             }
             Self::Test => tests(cargo(root, &["test", "--workspace", "--locked"])),
+            Self::Fuzz => fuzzed(root),
             Self::Loom => loom(root),
             Self::Examples => examples(root),
         }
     }
+}
+
+/// Reads the corpora again, and looks a little further where cargo-fuzz is installed.
+fn fuzzed(root: &Path) -> anyhow::Result<String> {
+    let words = ["test", "-p", "takt-tests", "--test", "fuzz_corpora", "--locked"];
+    tests(cargo(root, &words))?;
+    let targets = fuzz::targets(root)?;
+    if !fuzz::installed() {
+        return Ok(format!("corpora of {} targets; {}", targets.len(), fuzz::NOT_INSTALLED));
+    }
+    fuzz::each(root, &targets, FUZZ_SECONDS)?;
+    Ok(format!("corpora of {} targets, and each fuzzed for {FUZZ_SECONDS} s", targets.len()))
 }
 
 fn loom(root: &Path) -> anyhow::Result<String> {
@@ -233,10 +255,14 @@ fn example_names(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The cargo that runs this program, at the workspace's root.
+/// The cargo that runs this program.
+pub(crate) fn program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// That cargo at the workspace's root.
 fn cargo(root: &Path, words: &[&str]) -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = Command::new(program());
     command.current_dir(root).args(words);
     command
 }

@@ -2,6 +2,7 @@
 //!
 //! * [`ci`]: everything that must hold before a change is taken, step by step.
 //! * [`tidy`]: rules of the house that no compiler checks. Fast; a test runs it too.
+//! * [`fuzz`]: each fuzz target for some seconds.
 //! * [`bench`]: takt beside wrk and beside the bare floor, in turn, on one machine.
 #![forbid(unsafe_code)]
 #![allow(
@@ -12,5 +13,6 @@
 
 pub mod bench;
 pub mod ci;
+pub mod fuzz;
 pub mod root;
 pub mod tidy;

@@ -4,13 +4,15 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use xtask::{bench, ci, root, tidy};
+use xtask::{bench, ci, fuzz, root, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  ci [STEP…]     all checks, or the named ones: fmt, tidy, clippy, test, loom, examples
+  ci [STEP…]     all checks, or the named ones: fmt, tidy, clippy, test, fuzz, loom, examples
   tidy           the rules of the house that no compiler checks
+  fuzz [--seconds N] [TARGET…]
+                 fuzz targets, each for N seconds (needs cargo-fuzz)
   bench wrk      takt, wrk and the bare floor in turn against one server
   bench server   the built-in instant server beside the floor's server
                  (`cargo xtask bench wrk --help` lists the flags)";
@@ -37,6 +39,7 @@ fn chore(words: &[String]) -> anyhow::Result<()> {
     match name.as_str() {
         "ci" => ci::run(&root, rest),
         "tidy" => tidy::run(&root),
+        "fuzz" => fuzz::run(&root, rest),
         "bench" => bench::run(&root, rest),
         other => bail!("no chore is called `{other}`\n\n{USAGE}"),
     }
