@@ -120,9 +120,10 @@ pub(crate) fn response(
         (_, Transfer::Other, _) | (_, Transfer::None, None) => Framing::UntilClose,
         (_, Transfer::None, Some(length)) => Framing::Length(length),
     };
-    // Length and chunked at once: chunked holds, but such a sender is not to be trusted further
-    // (RFC 9112, section 6.3).
-    let ambiguous = common.transfer != Transfer::None && common.length.is_some();
+    // Length and chunked at once, or chunked before it existed: chunked holds, but such a sender is not to be
+    // trusted further (RFC 9112, sections 6.1 and 6.3).
+    let ambiguous =
+        common.transfer != Transfer::None && (common.length.is_some() || !common.http11);
     out.keep_alive = common.keep_alive()
         && out.framing != Framing::UntilClose
         && out.requests_left != Some(0)
@@ -362,6 +363,7 @@ mod tests {
             ("HTTP/1.1 200 x", false), // its body ends with the connection
             ("HTTP/1.1 204 x\r\nKeep-Alive: max=0", false),
             ("HTTP/1.1 200 x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked", false),
+            ("HTTP/1.0 200 x\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked", false),
         ] {
             assert_eq!(read(text).expect(text).keep_alive, expect, "{text}");
         }

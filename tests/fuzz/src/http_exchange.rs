@@ -106,6 +106,7 @@ fn compare(wire: &[u8], how: u8, setup: Setup, takt: &Seen) {
     if facts.other_coding {
         return;
     }
+    assert!(!(facts.old_with_coding && takt.reusable), "{takt:?}");
     // Bytes behind the end would be another answer that nobody asked for.
     let open = setup.open && takt.ended && takt.used == wire.len();
     let owned = pieces(wire, how).into_iter().map(<[u8]>::to_vec).collect();
