@@ -131,6 +131,7 @@ impl Client {
             per_s: counted.per_s,
             user_us: user.as_secs_f64() * 1e6 / counted.requests,
             sys_us: sys.as_secs_f64() * 1e6 / counted.requests,
+            server_us: server_s * 1e6 / counted.requests,
             others: (others_s / machine.all_s).max(0.0),
             stolen: machine.stolen_s / machine.all_s,
             threads: threads.shares((user + sys).as_secs_f64() * 1e6 / counted.requests),
@@ -230,6 +231,8 @@ pub(super) struct Outcome {
     pub(super) user_us: f64,
     /// System time per request of the whole process, in microseconds.
     pub(super) sys_us: f64,
+    /// CPU time per request of the server, in microseconds.
+    pub(super) server_us: f64,
     /// Share of all cores' time that neither client nor server used.
     pub(super) others: f64,
     /// Share of all cores' time that the machine's host took away.
@@ -249,11 +252,12 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:>9.0}   {:>6.2} ({:>5.2} + {:>5.2})   {:>5.1}   {:>5.1}",
+            "{:>9.0}   {:>6.2} ({:>5.2} + {:>5.2})   {:>6.2}   {:>5.1}   {:>5.1}",
             self.per_s,
             self.cpu_us(),
             self.user_us,
             self.sys_us,
+            self.server_us,
             self.others * 100.0,
             self.stolen * 100.0
         )

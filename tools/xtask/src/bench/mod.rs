@@ -51,6 +51,9 @@ pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
 
 /// Clients in turn against one server.
 fn against_wrk(root: &Path, options: &Options) -> anyhow::Result<()> {
+    if options.clients.contains(&ClientKind::Wrk) {
+        needs("wrk", "wrk")?;
+    }
     prepare(root, options)?;
     let clients: Vec<Client> = options
         .clients
@@ -91,23 +94,32 @@ fn servers(root: &Path, options: &Options) -> anyhow::Result<()> {
     let floor = Client::prepare(ClientKind::Floor, root, options)?;
     println!("{}", Quiet::wait(options.patience)?);
     println!(
-        "client: the floor's on core 0, {} connections, {} s each; servers on core 1\n",
-        options.connections, options.seconds
+        "client: the floor's on core 0, {} connections, {} s each; servers on core 1\n\n{}",
+        options.connections,
+        options.seconds,
+        Round::HEADER
     );
     let mut shares = Vec::new();
+    let mut cpu_shares = Vec::new();
     for number in 1..=options.rounds {
-        let mut rates = Vec::new();
+        Quiet::wait(options.patience)?;
+        let mut outcomes = Vec::new();
         for kind in [ServerKind::Floor, ServerKind::Mock, ServerKind::Floor] {
             let server = Server::start(kind, root, options.port)?;
             let outcome = floor.run(&server)?;
-            println!("round {number}  {:<6} {outcome}", kind.name());
-            rates.push(outcome.per_s);
+            println!("{number:>5}  {:<6}  {outcome}", kind.name());
+            outcomes.push(outcome);
         }
-        let floor_rate = f64::midpoint(rates[0], rates[2]);
-        shares.push(rates[1] / floor_rate);
-        println!("round {number}  mock/floor {:.3}", rates[1] / floor_rate);
+        let [before, mock, after] = &outcomes[..] else { unreachable!("three were run") };
+        shares.push(mock.per_s / f64::midpoint(before.per_s, after.per_s));
+        cpu_shares.push(mock.server_us / f64::midpoint(before.server_us, after.server_us));
     }
-    println!("\nmock/floor, median of {}: {:.3}", shares.len(), rounds::median(&mut shares));
+    println!(
+        "\nmock/floor, medians of {}: {:.3} of its rate, {:.3} of its CPU per request",
+        shares.len(),
+        rounds::median(&mut shares),
+        rounds::median(&mut cpu_shares)
+    );
     Ok(())
 }
 
@@ -118,9 +130,6 @@ fn prepare(root: &Path, options: &Options) -> anyhow::Result<()> {
         "two cores are needed, one for the client and one for the server"
     );
     needs("taskset", "util-linux")?;
-    if options.clients.contains(&ClientKind::Wrk) {
-        needs("wrk", "wrk")?;
-    }
     if options.build {
         let mut packages = vec!["-p", "takt-bench"];
         if options.uses_takt() {

@@ -20,7 +20,7 @@ pub(super) struct Round {
 impl Round {
     /// The columns of the lines that are printed as runs end.
     pub(super) const HEADER: &str =
-        "round  client   requests/s   CPU us/request (user + sys)   others %   stolen %";
+        "round  client  requests/s   CPU us/request (user + sys)   server   others   stolen %";
 
     pub(super) fn new(number: usize) -> Self {
         Self { number, floors: Vec::new(), runs: Vec::new() }
@@ -195,7 +195,15 @@ mod tests {
     use super::*;
 
     fn outcome(per_s: f64, others: f64) -> Outcome {
-        Outcome { per_s, user_us: 1.0, sys_us: 4.0, others, stolen: 0.0, threads: vec![] }
+        Outcome {
+            per_s,
+            user_us: 1.0,
+            sys_us: 4.0,
+            server_us: 3.0,
+            others,
+            stolen: 0.0,
+            threads: vec![],
+        }
     }
 
     fn round(floors: [f64; 2], wrk: f64, takt: f64, others: f64) -> Round {
