@@ -80,14 +80,18 @@ impl Client {
             }
         }
         let pause = if behind { line.open_pause.max(OPEN_BEHIND_EVERY) } else { line.open_pause };
-        if now >= line.opened + pause {
-            let begun = cx.stamp();
-            self.open(endpoint, For::Line, cx);
-            let done = cx.stamp();
-            let line = &mut self.endpoints[endpoint];
-            line.opened = done;
-            line.open_pause = Span::from_nanos(3 * done.saturating_since(begun).as_nanos());
+        let due = line.opened + pause;
+        if now < due {
+            line.topping_up = true;
+            cx.call_at(due, ClientMsg::TopUp(endpoint));
+            return;
         }
+        let begun = cx.stamp();
+        self.open(endpoint, For::Line, cx);
+        let done = cx.stamp();
+        let line = &mut self.endpoints[endpoint];
+        line.opened = done;
+        line.open_pause = Span::from_nanos(3 * done.saturating_since(begun).as_nanos());
         self.top_up(endpoint, cx);
     }
 

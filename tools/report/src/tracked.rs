@@ -182,6 +182,10 @@ impl Tracked {
 
         let rest = counts.output?.checked_sub(counts.first_event.unwrap_or(1))?;
         let span = self.since(times.last_token?, times.first_token?)?;
+        if span == Span::ZERO {
+            // All tokens came in one read: nothing was seen of the time between them.
+            return None;
+        }
         let tpot = Span::from_nanos(span.as_nanos().checked_div(u64::from(rest))?);
         self.tpot.record_span(tpot);
         Some(tpot)

@@ -132,13 +132,14 @@ impl Tally {
 }
 
 impl Tally {
-    /// (Last token - first token) / (output tokens - tokens in the first event); of one token there is none.
+    /// (Last token - first token) / (output tokens - tokens in the first event); of one token, and of tokens
+    /// that came in one read, there is none.
     fn tpot(&mut self, done: &Completed) {
         let (times, tokens) = (&done.times, &done.tokens);
         let (Some(first), Some(last)) = (times.first_token, times.last_token) else { return };
         let before = tokens.first_event.unwrap_or(1);
         let rest = tokens.output.unwrap_or(0).saturating_sub(before);
-        if rest > 0 {
+        if rest > 0 && last > first {
             self.tpot.add(Span::from_nanos((last - first).as_nanos() / u64::from(rest)));
         }
     }

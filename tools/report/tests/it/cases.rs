@@ -42,6 +42,15 @@ fn t2_one_token_has_no_tpot() {
     assert_eq!(phase.ttft_ms.from_send.unwrap().count, 1);
 }
 
+/// T6: when all tokens came in one read, nothing was seen of the time between them.
+#[test]
+fn t6_tokens_of_one_read_have_no_tpot() {
+    let request = ok(0, 0.0, 50.0).streamed(&[(50.0, None), (50.0, None), (50.0, None)], 3);
+    let phase = Run::new(vec![closed("p", 1)]).phase(0, 0.0, 50.0).add(&request).only_phase();
+    assert_eq!((phase.tpot_ms, phase.itl_ms, phase.event_gap_ms), (None, None, None));
+    assert_eq!(phase.ttft_ms.from_send.unwrap().count, 1);
+}
+
 /// T3: a request that fails leaves no time of 0 and moves no median.
 #[test]
 fn t3_failures_enter_no_series_of_the_service() {
