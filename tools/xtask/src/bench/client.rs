@@ -150,9 +150,11 @@ impl Client {
                 format!("-t1 -c{connections} -d{seconds}s -s {} http://{at}", file("post.lua"))
             }
             ClientKind::Takt => format!(
-                "run --url http://{at} --api {api} --no-stream --model tiny --dataset {} \
+                "run --url http://{at} --api {api} {} --dataset {} \
                  --concurrency {connections} --duration {seconds}s --wait {wait} --format json \
                  --quiet --out {}",
+                // `raw` sends rows as they are, and has no model and nothing to stream.
+                if api == "raw" { "" } else { "--no-stream --model tiny" },
                 file("prompts.txt"),
                 run_folder.display()
             ),
