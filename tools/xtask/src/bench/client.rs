@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::machine::CpuTotals;
 use super::options::Options;
+use super::pinned;
 use super::server::Server;
 use super::threads::{ThreadShare, Threads};
 
@@ -101,9 +102,7 @@ impl Client {
         let server_s = server.cpu_s()?;
         let before = getrusage(UsageWho::RUSAGE_CHILDREN)?;
         let out = self.folder.join("out");
-        let mut child = Command::new("taskset")
-            .args(["-c", "0"])
-            .arg(&self.program)
+        let mut child = pinned(0, &self.program)
             .args(self.words(server, &run_folder))
             .stdin(Stdio::null())
             .stdout(File::create(&out).context("making a file for what the client says")?)

@@ -130,6 +130,7 @@ fn prepare(root: &Path, options: &Options) -> anyhow::Result<()> {
         "two cores are needed, one for the client and one for the server"
     );
     needs("taskset", "util-linux")?;
+    needs("setpriv", "util-linux")?;
     if options.build {
         let mut packages = vec!["-p", "takt-bench"];
         if options.uses_takt() {
@@ -145,6 +146,13 @@ fn prepare(root: &Path, options: &Options) -> anyhow::Result<()> {
         ensure!(status.success(), "cargo build {} failed", packages.join(" "));
     }
     Ok(())
+}
+
+/// `program` on one core; it ends when this process does, whatever ends it.
+fn pinned(core: usize, program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "taskset", "-c", &core.to_string()]).arg(program);
+    command
 }
 
 fn needs(program: &str, package: &str) -> anyhow::Result<()> {

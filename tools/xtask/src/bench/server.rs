@@ -2,12 +2,12 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::machine;
+use super::{machine, pinned};
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -63,9 +63,7 @@ impl Server {
         }
         let words = kind.words(at);
         let program = root.join("target/release").join(&words[0]);
-        let child = Command::new("taskset")
-            .args(["-c", "1"])
-            .arg(&program)
+        let child = pinned(1, &program)
             .args(&words[1..])
             .stdout(Stdio::null())
             .spawn()
