@@ -1,4 +1,5 @@
-//! Puts deliberate bugs into a copy of the workspace, one at a time, and shows that the simulation finds each:
+//! Puts deliberate bugs into a copy of the workspace, one at a time, and shows that each is found: by a seed of the
+//! simulation, or where no simulated server goes, by the tests of the crate that reads or counts.
 //! `mutants [NAME]`, all of them or one, in a scratch folder under the build folder.
 //!
 //! A check that never failed has proven nothing. A mutant that survives means that a rule is missing, or that
@@ -7,15 +8,17 @@
 #![allow(clippy::disallowed_methods, reason = "starts the compiler and says how long it took")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Output};
 use std::time::Instant;
 
-/// A deliberate bug: in `file`, `is` (which stands there once) becomes `was`.
+/// A deliberate bug: in `file`, `is` (which stands there once) becomes `becomes`.
 struct Mutant {
     name: &'static str,
     file: &'static str,
     is: &'static str,
     becomes: &'static str,
+    /// The package and the filter of the tests that are to find it; `None` when seeds are.
+    tests: Option<(&'static str, &'static str)>,
 }
 
 const fn mutant(
@@ -24,7 +27,13 @@ const fn mutant(
     is: &'static str,
     becomes: &'static str,
 ) -> Mutant {
-    Mutant { name, file, is, becomes }
+    Mutant { name, file, is, becomes, tests: None }
+}
+
+impl Mutant {
+    const fn by_tests(self, package: &'static str, filter: &'static str) -> Self {
+        Self { tests: Some((package, filter)), ..self }
+    }
 }
 
 const MUTANTS: &[Mutant] = &[
@@ -144,6 +153,104 @@ const MUTANTS: &[Mutant] = &[
         "if connection.rest().is_empty() {\n            return;",
         "if !connection.rest().is_empty() {\n            return;",
     ),
+    mutant(
+        "what was let go is found under its old key",
+        "actors/src/client/flight.rs",
+        "self.slab.get_mut(key.slot as usize).filter(|flight| flight.serial == key.serial)",
+        "self.slab.get_mut(key.slot as usize)",
+    )
+    .by_tests("takt-actors", "client"),
+    mutant(
+        "a slot of the wheel opens one instant late",
+        "engine/src/wheel.rs",
+        "if start > now || ",
+        "if start >= now || ",
+    )
+    .by_tests("takt-engine", "wheel"),
+    mutant(
+        "an old key cancels another timer",
+        "engine/src/wheel.rs",
+        "entry.generation != key.generation || entry.payload.is_none()",
+        "entry.payload.is_none()",
+    )
+    .by_tests("takt-engine", "wheel"),
+    mutant(
+        "a line end cut in two is two",
+        "io/wire/src/sse.rs",
+        "self.skip_lf = after.is_empty();",
+        "self.skip_lf = false;",
+    )
+    .by_tests("takt-wire", "sse"),
+    mutant(
+        "of a repeated key the first counts",
+        "io/wire/src/chat/scan.rs",
+        "new.then_some(())",
+        "Some(()).filter(|()| new || key > 0)",
+    )
+    .by_tests("takt-wire", "chat"),
+    mutant(
+        "what lies between is taken for the inside of a string",
+        "io/wire/src/chat/learned.rs",
+        "is_string_inside(raw).then_some((kind, raw))",
+        "Some((kind, raw)).filter(|_| raw.is_empty() || is_string_inside(&raw[..1]))",
+    )
+    .by_tests("takt-wire", "chat"),
+    mutant(
+        "a connection is used behind a length and chunks at once",
+        "io/wire/src/head.rs",
+        "&& !ambiguous",
+        "&& (!ambiguous || common.http11)",
+    )
+    .by_tests("takt-wire", "head"),
+    mutant(
+        "an address prints its key",
+        "io/wire/src/url.rs",
+        "Some((name, _)) if is_secret_name(name) =>",
+        "Some((name, _)) if name == \"key\" =>",
+    )
+    .by_tests("takt-wire", "url"),
+    mutant(
+        "a frame's header is not in its checksum",
+        "io/record/src/journal.rs",
+        "let sum = checksum(&[&out[..32], records]);",
+        "let sum = checksum(&[&out[..32], &records[..0]]);",
+    )
+    .by_tests("takt-record", "journal"),
+    mutant(
+        "a missing block is not missed",
+        "io/record/src/journal/read.rs",
+        "if frame.number != self.read.blocks {",
+        "if frame.number < self.read.blocks {",
+    )
+    .by_tests("takt-record", "journal"),
+    mutant(
+        "a time is packed as a step from the wrong one",
+        "io/record/src/decode.rs",
+        "last = nanos(self.take, last)?;",
+        "last = nanos(self.take, issued)?;",
+    )
+    .by_tests("takt-record", "block"),
+    mutant(
+        "a quote left open takes in the rest of the file",
+        "io/dataset/src/csv.rs",
+        "State::Quoted { opened } => Err(At::line(opened, Fault::QuoteLeftOpen)),",
+        "State::Quoted { .. } => { self.ends.push(self.text.len()); Ok(first) }",
+    )
+    .by_tests("takt-dataset", ""),
+    mutant(
+        "a drawn schedule is that of the sends",
+        "actors/src/arrivals.rs",
+        "(self.count as f64 * 1e9 / self.rate).round() as u64",
+        "self.count * (1e9 / self.rate) as u64",
+    )
+    .by_tests("takt-actors", "arrivals"),
+    mutant(
+        "the tokens of the first event count into the time of one",
+        "tools/report/src/streams.rs",
+        "counts.first_event.unwrap_or(self.first)",
+        "counts.first_event.unwrap_or(self.first).min(1)",
+    )
+    .by_tests("takt-report", ""),
 ];
 
 fn main() -> ExitCode {
@@ -154,12 +261,16 @@ fn main() -> ExitCode {
     for mutant in MUTANTS.iter().filter(|m| wanted.as_ref().is_none_or(|w| m.name.contains(w))) {
         copy(root, &scratch);
         let began = Instant::now();
-        let caught = mutant.put_into(&scratch).and_then(|()| hunt(&scratch));
-        let seconds = began.elapsed().as_secs();
+        let built = mutant.put_into(&scratch).and_then(|()| mutant.build(&scratch));
+        let building = began.elapsed().as_secs();
+        let began = Instant::now();
+        let caught = built.and_then(|()| mutant.hunt(&scratch));
+        let seconds =
+            format!("{:5.1} s after {building} s of building", began.elapsed().as_secs_f64());
         match caught {
-            Ok(by) => println!("caught in {seconds:>3} s: {}\n    {by}", mutant.name),
+            Ok(by) => println!("caught in {seconds}: {}\n    {by}", mutant.name),
             Err(why) => {
-                println!("SURVIVED {seconds:>3} s: {}\n    {why}", mutant.name);
+                println!("SURVIVED  {seconds}: {}\n    {why}", mutant.name);
                 survivors += 1;
             }
         }
@@ -178,28 +289,63 @@ impl Mutant {
         let text = text.replace(self.is, self.becomes);
         std::fs::write(&path, text).map_err(|error| error.to_string())
     }
+
+    fn build(&self, copy: &Path) -> Result<(), String> {
+        let build = match self.tests {
+            None => cargo(copy, &["build", "-q", "-p", "takt-tests", "--bin", "simulate"]),
+            Some((package, _)) => {
+                cargo(copy, &["test", "-q", "-p", package, "--tests", "--no-run"])
+            }
+        };
+        if build.status.success() {
+            return Ok(());
+        }
+        Err(format!("does not build: {}", String::from_utf8_lossy(&build.stderr)))
+    }
+
+    /// Gives what caught it.
+    fn hunt(&self, copy: &Path) -> Result<String, String> {
+        match self.tests {
+            None => by_seeds(copy),
+            Some((package, filter)) => by_tests(copy, package, filter),
+        }
+    }
 }
 
-/// Builds the copy and runs seeds until one fails; gives what caught it.
-fn hunt(copy: &Path) -> Result<String, String> {
-    let cargo = |args: &[&str]| {
-        let mut command = Command::new("cargo");
-        command.current_dir(copy).env("CARGO_TARGET_DIR", copy.join("target"));
-        // Quick to build and quick enough to run.
-        command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
-        command.args(args).output().expect("cargo starts")
-    };
-    let build = cargo(&["build", "-q", "-p", "takt-tests", "--bin", "simulate"]);
-    if !build.status.success() {
-        return Err(format!("does not build: {}", String::from_utf8_lossy(&build.stderr)));
-    }
-    let run = cargo(&["run", "-q", "-p", "takt-tests", "--bin", "simulate", "--", "--hunt", SEEDS]);
+/// Runs seeds until one fails.
+fn by_seeds(copy: &Path) -> Result<String, String> {
+    let hunt = ["run", "-q", "-p", "takt-tests", "--bin", "simulate", "--", "--hunt", SEEDS];
+    let run = cargo(copy, &hunt);
     let said = String::from_utf8_lossy(&run.stdout);
     if run.status.success() {
         return Err(format!("{SEEDS} seeds found nothing"));
     }
     let told: Vec<&str> = said.lines().take(2).map(str::trim).collect();
     Ok(told.join(": ").chars().take(200).collect())
+}
+
+/// Runs the tests of a package; gives the first that failed, and how many more did.
+fn by_tests(copy: &Path, package: &str, filter: &str) -> Result<String, String> {
+    let run = cargo(copy, &["test", "-p", package, "--tests", "--no-fail-fast", filter]);
+    let said = String::from_utf8_lossy(&run.stdout);
+    let failed =
+        said.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    let failed: Vec<&str> = failed.collect();
+    match failed.as_slice() {
+        [] => Err(format!("the tests of {package} found nothing")),
+        [one] => Ok(format!("{package}: {one}")),
+        [first, more @ ..] => Ok(format!("{package}: {first} and {} more", more.len())),
+    }
+}
+
+fn cargo(copy: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new("cargo");
+    command.current_dir(copy).env("CARGO_TARGET_DIR", copy.join("target"));
+    // Quick to build and quick enough to run.
+    command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
+    // A failure that a property once had would be found without looking.
+    command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+    command.args(args).output().expect("cargo starts")
 }
 
 /// Brings the copy of the workspace up to date; only what differs is written, so that builds stay short.

@@ -94,6 +94,23 @@ fn time_outs_end_requests_where_they_are() {
 }
 
 #[test]
+fn the_time_of_a_request_that_has_ended_runs_out_for_no_other() {
+    let mut rig = Rig::new(|config| {
+        config.first_byte_timeout = Some(ms(2));
+        config.request_timeout = Some(ms(3));
+    })
+    .serve(|asked| if Rig::ordinal(asked) == 0 { vec![send(answer())] } else { Vec::new() });
+    rig.issue();
+    rig.run(ms(1));
+    // It has the place of the first, whose time-outs are still in line.
+    rig.issue();
+    rig.run(ms(10));
+    assert_eq!(told(&rig), ["0 ok", "1 first_byte_timeout server wait reused"]);
+    let times = rig.answers()[1].completed.times;
+    assert_eq!(Some(times.end), times.sent.map(|sent| sent + ms(2)));
+}
+
+#[test]
 fn who_waits_for_the_cap_too_long_fails_in_the_queue() {
     let limits = |config: &mut ClientConfig| {
         config.request_timeout = Some(ms(3));

@@ -33,6 +33,19 @@ fn t1_without_counts_in_events_the_total_still_rules() {
     assert_eq!(phase.event_gap_ms.unwrap().count, 2);
 }
 
+/// T1 with a count in the first event alone: what is left of the total is shared out.
+#[test]
+fn t1_tokens_of_a_first_event_that_tells_them_are_left_out_of_intervals() {
+    let events = [(50.0, Some(4)), (90.0, None), (170.0, None)];
+    let request = ok(0, 0.0, 170.0).streamed(&events, 9);
+    let phase = Run::new(vec![closed("p", 1)]).phase(0, 0.0, 170.0).add(&request).only_phase();
+    // Five tokens behind the first event: 120 / 5 = 24; gaps of 40 and 80 with two and a half each.
+    near(phase.tpot_ms.unwrap().mean, 24.0);
+    let itl = phase.itl_ms.unwrap();
+    near(itl.min, 16.0);
+    near(itl.max, 32.0);
+}
+
 /// T2: one output token.
 #[test]
 fn t2_one_token_has_no_tpot() {
