@@ -24,7 +24,7 @@ const EXAMPLE_LIMIT: Duration = Duration::from_secs(60);
 const FUZZ_SECONDS: u64 = 3;
 
 /// Crates with examples that run here.
-const EXAMPLES_OF: [(&str, &str); 2] = [("engine", "takt-engine"), ("actors", "takt-actors")];
+const EXAMPLES_OF: [&str; 2] = ["engine", "actors"];
 
 /// Runs the steps named in `words`, or all of them.
 ///
@@ -112,13 +112,13 @@ impl Step {
             Self::Clippy => "cargo clippy --workspace --all-targets --locked -- -D warnings",
             Self::Test => "cargo test --workspace --locked",
             Self::Fuzz => {
-                "cargo test -p takt-tests --test fuzz_corpora --locked; cargo xtask fuzz --seconds 3"
+                "cargo test --workspace --test fuzz_corpora --locked; cargo xtask fuzz --seconds 3"
             }
             Self::Loom => {
                 "RUSTFLAGS='--cfg loom' cargo test -p takt-engine --release --lib \
                  --target-dir target/loom loom"
             }
-            Self::Examples => "cargo run --profile test -p CRATE --example NAME, for each",
+            Self::Examples => "cargo run -p CRATE --example NAME, for each",
         }
     }
 
@@ -150,7 +150,8 @@ impl Step {
 
 /// Reads the corpora again, and looks a little further where cargo-fuzz is installed.
 fn fuzzed(root: &Path) -> anyhow::Result<String> {
-    let words = ["test", "-p", "takt-tests", "--test", "fuzz_corpora", "--locked"];
+    // The whole workspace is named, so that what the tests have built is not built again.
+    let words = ["test", "--workspace", "--test", "fuzz_corpora", "--locked"];
     tests(cargo(root, &words))?;
     let targets = fuzz::targets(root)?;
     if !fuzz::installed() {
@@ -218,19 +219,21 @@ impl Tally {
     }
 }
 
+/// Examples are built as `cargo test --workspace` builds them, so that nothing is built again, and run as
+/// they are.
 fn examples(root: &Path) -> anyhow::Result<String> {
+    let words = ["build", "--workspace", "--examples", "--profile", "test", "--locked"];
+    passes(cargo(root, &words))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let built = root.join(target).join("debug/examples");
     let mut count = 0;
-    for (folder, krate) in EXAMPLES_OF {
+    for folder in EXAMPLES_OF {
         let names = example_names(&root.join(folder).join("examples"))?;
         ensure!(!names.is_empty(), "{folder}/examples is empty");
         for name in names {
-            println!("ci: example {name} of {krate}");
-            let words = ["run", "--quiet", "--locked", "--profile", "test", "-p", krate];
-            let mut build = cargo(root, &["build", "--quiet", "--locked", "--profile", "test"]);
-            build.args(["-p", krate, "--example", &name]);
-            passes(build)?;
-            let mut example = cargo(root, &words);
-            example.args(["--example", &name]);
+            println!("ci: {folder}/examples/{name}");
+            let mut example = Command::new(built.join(&name));
+            example.current_dir(root);
             passes_within(example, EXAMPLE_LIMIT).with_context(|| format!("example {name}"))?;
             count += 1;
         }
@@ -273,10 +276,10 @@ fn passes(mut command: Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `cargo run` becomes the program it runs, so stopping the child stops the example.
+/// Runs `command` and stops it when it takes longer than `limit`.
 fn passes_within(mut command: Command, limit: Duration) -> anyhow::Result<()> {
     let began = Instant::now();
-    let mut child = command.spawn().context("starting cargo")?;
+    let mut child = command.spawn().context("starting it")?;
     loop {
         if let Some(status) = child.try_wait()? {
             ensure!(status.success(), "it ended with {status}");
