@@ -12,7 +12,7 @@ use super::OutputArgs;
 #[command(after_long_help = AFTER)]
 #[command(group = ArgGroup::new("load").args(["rate", "concurrency", "max_throughput"]))]
 pub(crate) struct RunArgs {
-    /// A configuration file; flags go before what it says
+    /// A configuration file; flags override what it says
     #[arg(value_name = "CONFIG.yaml")]
     pub(crate) config: Option<PathBuf>,
 
@@ -37,7 +37,7 @@ pub(crate) struct RunArgs {
     /// Environment variable that holds the API key
     #[arg(long, value_name = "VAR", help_heading = "Endpoint")]
     pub(crate) api_key_env: Option<String>,
-    /// JSON object of parameters for every request, before those of endpoint and dataset
+    /// JSON object of parameters for every request; they override those of endpoint and dataset
     #[arg(long, value_name = "JSON", help_heading = "Endpoint")]
     pub(crate) extra_body: Option<String>,
     /// The most connections to each address [default: as many as are needed and open files allow]
@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     /// Stop issuing after this time, such as 60s or 500ms
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     pub(crate) duration: Option<String>,
-    /// Send so many requests before, which are not measured
+    /// Send so many requests first, as a warm-up that is not measured
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) warmup_requests: Option<u64>,
 
