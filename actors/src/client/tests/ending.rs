@@ -104,6 +104,8 @@ fn the_time_of_a_request_that_has_ended_runs_out_for_no_other() {
     rig.run(ms(1));
     // It has the place of the first, whose time-outs are still in line.
     rig.issue();
+    rig.run(us(1_500));
+    assert_eq!(rig.net().open(), 1, "the time of the first is over, the second waits on");
     rig.run(ms(10));
     assert_eq!(told(&rig), ["0 ok", "1 first_byte_timeout server wait reused"]);
     let times = rig.answers()[1].completed.times;
