@@ -5,6 +5,10 @@
 //! arrivals come at their rate from the first on, so its steady state runs from the first issue to the
 //! last, and only the drain is left out. The same holds for `max_throughput`.
 //!
+//! Requests of a closed loop may move in waves, all begun and answered together, and the window begins and
+//! ends on one. So its rates are given only when each place in flight has been filled ten times: then a
+//! wave too many or too few is a tenth of the rate at the most.
+//!
 //! Which issue is the last is known only afterwards; so the counts at each issue are kept until the
 //! next one replaces them.
 
@@ -50,12 +54,18 @@ impl SteadyWindow {
         let (first, last) = self.marks?;
         let window = last.at.saturating_since(first.at);
         let done = last.succeeded - first.succeeded;
+        let settled = done >= self.target * WAVES;
         let tokens = u64::try_from(last.tokens - first.tokens).ok().filter(|&tokens| tokens > 0);
         Some(Steady {
             start_s: first.at.saturating_since(start).as_secs_f64(),
             end_s: last.at.saturating_since(start).as_secs_f64(),
-            requests_per_s: per_second(done, done, window),
-            output_tokens_per_s: tokens.and_then(|tokens| per_second(tokens, done, window)),
+            requests_per_s: per_second(done, done, window).filter(|_| settled),
+            output_tokens_per_s: tokens
+                .and_then(|tokens| per_second(tokens, done, window))
+                .filter(|_| settled),
         })
     }
 }
+
+/// How often each place in flight must have been filled.
+const WAVES: u64 = 10;

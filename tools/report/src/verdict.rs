@@ -196,7 +196,7 @@ fn machine(bench: &mut Bench<'_>, result: &PhaseResult, limits: &Limits) {
     bench.above("runnable", runnable, limits.runnable, || {
         format!(
             "For {:.1} % of the time the reactor could have run and the system ran something else: give \
-             it a core of its own.",
+             it a core of its own (--core N).",
             percent(runnable)
         )
     });

@@ -103,7 +103,12 @@ impl Inner {
                     live.issued,
                     live.completed - live.failed,
                 );
-                for (n, what) in [(live.failed, "failed"), (live.unanswered, "unanswered")] {
+                let more = [
+                    (live.failed, "failed"),
+                    (live.unanswered, "unanswered"),
+                    (live.in_flight, "still in flight"),
+                ];
+                for (n, what) in more {
                     if n > 0 {
                         says.push_str(&format!(", {n} {what}"));
                     }

@@ -53,7 +53,10 @@ fn counts(phase: &PhaseResult) -> String {
         format!("succeeded {}", phase.succeeded),
         format!("failed {}", phase.failed),
     ];
+    // What a killed run had in flight ended in no way that anybody saw.
+    let ended = phase.completed + phase.unanswered + phase.skipped + phase.late;
     let rest = [
+        ("without an end", phase.issued.saturating_sub(ended)),
         ("unanswered", phase.unanswered),
         ("skipped", phase.skipped),
         ("late", phase.late),

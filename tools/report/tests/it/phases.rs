@@ -88,8 +88,27 @@ fn in_flight_is_weighted_by_time_and_steady_begins_at_the_target() {
     assert_eq!((in_flight.min, in_flight.max, in_flight.p.p50), (0.0, 2.0, 2.0));
     let steady = phase.steady.unwrap();
     assert_eq!((steady.start_s, steady.end_s), (2.0, 4.0));
-    near(steady.requests_per_s.unwrap(), 0.5);
+    // One success for two places: far from ten times each.
+    assert_eq!((steady.requests_per_s, steady.output_tokens_per_s), (None, None));
     assert_eq!(phase.series.unwrap().in_flight, [0.0, 1.0, 2.0, 2.0, 2.0, 2.0, 0.0]);
+}
+
+#[test]
+fn the_steady_rate_of_a_closed_loop_is_given_once_waves_no_longer_bend_it() {
+    // Two places, waves of 100 ms: the last issue is that of wave `waves`, which finds 2 * waves done.
+    let steady = |waves: u64| {
+        let mut run = Run::new(vec![closed("p", 2)]);
+        run.phase(0, 0.0, 100.0 * (waves + 1) as f64);
+        for n in 0..2 * (waves + 1) {
+            let from = 100.0 * (n / 2) as f64;
+            run.add(&ok(n, from, from + 100.0));
+        }
+        run.only_phase().steady.unwrap().requests_per_s
+    };
+    assert_eq!(steady(9), None);
+    let rate = steady(11).unwrap();
+    // 20 a second, give or take a wave of two in 1.1 s.
+    assert!((18.0..=22.0).contains(&rate), "{rate}");
 }
 
 #[test]
