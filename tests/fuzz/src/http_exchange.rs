@@ -14,7 +14,8 @@
 //! * hyper refuses `Transfer-Encoding` under HTTP/1.0; takt reads the body and does not use the connection again.
 //! * takt takes a bare LF for CRLF in chunked framing and skips trailers unread; hyper checks both.
 //! * hyper takes 100 headers, takt 128.
-//! * takt gives a connection up more often: `Keep-Alive: max=0`, a length beside a transfer coding.
+//! * takt gives a connection up more often: `Keep-Alive: max=0`, a length beside a transfer coding, `close` in a
+//!   `Connection` that is not ASCII (hyper skips the whole of such a value).
 
 use takt_wire::{FramingError, Limits, Part, ResponseParser};
 
@@ -149,7 +150,7 @@ struct Facts {
     /// The final one does.
     old_at_last: bool,
     chunked: bool,
-    /// `Keep-Alive: max=…`, or a length beside a transfer coding.
+    /// `Keep-Alive: max=…`, a length beside a transfer coding, or a `Connection` that hyper cannot read.
     told_to_leave: bool,
     body_at: usize,
 }
@@ -188,7 +189,9 @@ impl Facts {
             self.chunked |= coding == b"chunked";
         }
         let counted = of("keep-alive").any(|value| value.windows(3).any(|w| w == b"max"));
-        self.told_to_leave |= counted || (!codings.is_empty() && of("content-length").count() > 0);
+        let unread = of("connection").any(|value| !value.is_ascii());
+        self.told_to_leave |=
+            counted || unread || (!codings.is_empty() && of("content-length").count() > 0);
     }
 }
 

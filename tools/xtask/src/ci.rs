@@ -157,7 +157,7 @@ fn fuzzed(root: &Path) -> anyhow::Result<String> {
     if !fuzz::installed() {
         return Ok(format!("corpora of {} targets; {}", targets.len(), fuzz::NOT_INSTALLED));
     }
-    fuzz::each(root, &targets, FUZZ_SECONDS)?;
+    fuzz::each(root, &targets, fuzz::Budget::Repeatable(FUZZ_SECONDS))?;
     Ok(format!("corpora of {} targets, and each fuzzed for {FUZZ_SECONDS} s", targets.len()))
 }
 

@@ -25,7 +25,17 @@ pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     if !installed() {
         bail!(NOT_INSTALLED);
     }
-    each(root, &chosen, seconds)
+    each(root, &chosen, Budget::Seconds(seconds))
+}
+
+/// How far a target is run.
+#[derive(Clone, Copy, Debug)]
+pub enum Budget {
+    /// So many seconds, by chance of its own.
+    Seconds(u64),
+    /// The same inputs every time, as many as fit into so many seconds: what passed once passes again, so that
+    /// CI tells of the change at hand and of nothing else.
+    Repeatable(u64),
 }
 
 /// Whether `cargo fuzz` is there.
@@ -52,21 +62,33 @@ pub fn targets(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Runs each target for so many seconds, one after the other.
+/// Runs each target, one after the other.
 ///
 /// # Errors
 /// A target does not build, or found something.
-pub fn each(root: &Path, targets: &[String], seconds: u64) -> anyhow::Result<()> {
+pub fn each(root: &Path, targets: &[String], budget: Budget) -> anyhow::Result<()> {
     for target in targets {
-        println!("fuzz: {target}, {seconds} s");
-        one(root, target, seconds).with_context(|| format!("fuzz target {target}"))?;
+        println!("fuzz: {target}, {budget:?}");
+        one(root, target, budget).with_context(|| format!("fuzz target {target}"))?;
     }
     Ok(())
 }
 
-fn one(root: &Path, target: &str, seconds: u64) -> anyhow::Result<()> {
+fn one(root: &Path, target: &str, budget: Budget) -> anyhow::Result<()> {
     let (fuzz, out) = (root.join("tests/fuzz"), root.join("target/fuzz"));
-    let (found, artifacts) = (out.join("corpus").join(target), out.join("artifacts"));
+    let artifacts = out.join("artifacts");
+    let found = match budget {
+        Budget::Seconds(_) => out.join("corpus").join(target),
+        // What this machine found before must not decide what comes.
+        Budget::Repeatable(_) => {
+            let fresh = out.join("repeatable").join(target);
+            if fresh.exists() {
+                std::fs::remove_dir_all(&fresh)
+                    .with_context(|| format!("emptying {}", fresh.display()))?;
+            }
+            fresh
+        }
+    };
     for folder in [&found, &artifacts] {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     }
@@ -75,7 +97,13 @@ fn one(root: &Path, target: &str, seconds: u64) -> anyhow::Result<()> {
     command.arg("--fuzz-dir").arg(&fuzz).arg("--target-dir").arg(&out);
     command.arg(target).arg(&found).arg(fuzz.join("corpora").join(target));
     command.args(["--", "-max_len=4096", "-timeout=10"]);
-    command.arg(format!("-max_total_time={seconds}"));
+    match budget {
+        Budget::Seconds(seconds) => command.arg(format!("-max_total_time={seconds}")),
+        Budget::Repeatable(seconds) => {
+            let words = ["-seed=1", "-runs=100000"].map(str::to_owned);
+            command.args(words).arg(format!("-max_total_time={seconds}"))
+        }
+    };
     command.arg(format!("-artifact_prefix={}/{target}-", artifacts.display()));
     let words = fuzz.join("dictionaries").join(format!("{target}.dict"));
     if words.exists() {
