@@ -22,6 +22,7 @@ mod result;
 #[cfg(test)]
 mod samples;
 mod sink;
+mod snapshot;
 mod varint;
 
 pub use block::{Block, BlockReader, BlockWriter, NotPushed};
@@ -47,3 +48,6 @@ pub use result::{
     RESULT_SCHEMA, Reason, ResultDoc, RunState, Steady, Tokens, TwoViews, Verdict, VerdictStatus,
 };
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};
+pub use snapshot::{
+    Metric, MetricsSnapshot, PhaseSnapshot, SNAPSHOT_SCHEMA, SeriesSnapshot, SnapshotState,
+};

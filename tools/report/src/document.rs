@@ -22,12 +22,7 @@ impl RunFold {
     /// `killed`; what was measured until then is in it.
     #[must_use]
     pub fn result(&self, limits: &Limits) -> ResultDoc {
-        let state = match self.session {
-            flags if !flags.ended => RunState::Killed,
-            flags if flags.failed => RunState::Failed,
-            flags if flags.interrupted => RunState::Interrupted,
-            _ => RunState::Complete,
-        };
+        let state = self.state();
         let phases: Vec<_> = (self.plan.phases.iter().zip(&self.phases))
             .map(|(plan, phase)| {
                 Source { plan, phase, now: self.last_at, slo: self.slo.as_ref() }.result()
@@ -47,6 +42,22 @@ impl RunFold {
             config: self.plan.config.clone(),
             phases,
         }
+    }
+
+    /// How the session ended, if nothing more comes.
+    pub(crate) fn state(&self) -> RunState {
+        match self.session {
+            flags if !flags.ended => RunState::Killed,
+            flags if flags.failed => RunState::Failed,
+            flags if flags.interrupted => RunState::Interrupted,
+            _ => RunState::Complete,
+        }
+    }
+
+    /// When the last record was.
+    #[must_use]
+    pub fn last_at(&self) -> Nanos {
+        self.last_at
     }
 }
 

@@ -23,6 +23,7 @@ mod samples;
 mod series;
 mod sketch;
 mod slo;
+mod snapshot;
 mod steady;
 mod streams;
 mod text;

@@ -8,7 +8,7 @@
 //! (value, count) that occur, which is a few kilobytes in place of a few hundred.
 
 use hdrhistogram::Histogram;
-use takt_record::{Distribution, Percentiles};
+use takt_record::{Distribution, Percentiles, SeriesSnapshot};
 use takt_time::Span;
 
 /// Values of one kind: nanoseconds, tokens or requests in flight.
@@ -104,16 +104,33 @@ impl Series {
 
     /// The distribution in units of `unit`; `None` of nothing.
     pub(crate) fn distribution(&self, unit: f64) -> Option<Distribution> {
-        let values = self.quantiles([10, 50, 100, 250, 500, 750, 900, 950, 990, 999])?;
-        let [p1, p5, p10, p25, p50, p75, p90, p95, p99, p99_9] = values.map(|v| v as f64 / unit);
         Some(Distribution {
+            p: self.percentiles(unit)?,
             count: self.count,
             mean: self.sum as f64 / self.count as f64 / unit,
             stddev: self.stddev() / unit,
             min: self.min as f64 / unit,
             max: self.max as f64 / unit,
-            p: Percentiles { p1, p5, p10, p25, p50, p75, p90, p95, p99, p99_9 },
         })
+    }
+
+    /// The series under `name` as a snapshot holds it; `None` of nothing.
+    pub(crate) fn snapshot(&self, name: &'static str) -> Option<SeriesSnapshot> {
+        Some(SeriesSnapshot {
+            name: name.into(),
+            percentiles: self.percentiles(1.0)?,
+            count: self.count,
+            total: u64::try_from(self.sum).unwrap_or(u64::MAX),
+            min: self.min,
+            max: self.max,
+            sum_sq: self.squares as f64,
+        })
+    }
+
+    fn percentiles(&self, unit: f64) -> Option<Percentiles> {
+        let values = self.quantiles([10, 50, 100, 250, 500, 750, 900, 950, 990, 999])?;
+        let [p1, p5, p10, p25, p50, p75, p90, p95, p99, p99_9] = values.map(|v| v as f64 / unit);
+        Some(Percentiles { p1, p5, p10, p25, p50, p75, p90, p95, p99, p99_9 })
     }
 
     /// Square root of n * sum of squares - square of sum, over n: exact while it fits 128 bits.

@@ -258,6 +258,14 @@ impl Views {
         }
     }
 
+    pub(crate) fn from_schedule(&self) -> &Series {
+        &self.from_schedule
+    }
+
+    pub(crate) fn from_send(&self) -> &Series {
+        &self.from_send
+    }
+
     /// Median and 99th percentile, nanoseconds, from schedule if there is one.
     pub(crate) fn live(&self) -> Option<(u64, u64)> {
         let series =

@@ -49,8 +49,9 @@ pub(crate) fn report(
     let result = fold.result(&Limits::default());
     let text = said::text(&result);
     let json = to_json(&result);
+    let snapshot = to_json(&fold.snapshot(0, fold.last_at(), true));
     for (name, contents) in
-        [("result.json", &json), ("report.txt", &text), ("metrics/final_snapshot.json", &json)]
+        [("result.json", &json), ("report.txt", &text), ("metrics/final_snapshot.json", &snapshot)]
     {
         if let Err(error) = folder.write(name, contents.as_bytes()) {
             faults.push(error.to_string());
@@ -69,10 +70,10 @@ pub(crate) fn report(
     Ok(exit(ended, !faults.is_empty(), &result, options.strict, console))
 }
 
-/// The document as a file and stdout hold it.
-pub(crate) fn to_json(result: &ResultDoc) -> String {
+/// A document as a file and stdout hold it.
+pub(crate) fn to_json(document: &impl serde::Serialize) -> String {
     // Numbers, strings and maps with string keys can always be written.
-    let mut json = serde_json::to_string_pretty(result).unwrap_or_default();
+    let mut json = serde_json::to_string_pretty(document).unwrap_or_default();
     json.push('\n');
     json
 }

@@ -13,7 +13,14 @@ fn journal_result_and_screen_hold_the_same_report() {
     assert_eq!(bench.takt(&["report", "out"]).exits(0).stdout, run.stdout);
     let json = bench.takt(&["report", "out", "--format", "json"]).exits(0).stdout;
     assert!(json == bench.read("out/result.json"), "{json}");
-    assert!(json == bench.read("out/metrics/final_snapshot.json"), "{json}");
+    let snapshot: serde_json::Value =
+        serde_json::from_str(&bench.read("out/metrics/final_snapshot.json")).unwrap();
+    assert_eq!(
+        (&snapshot["schema"], &snapshot["state"]),
+        (&"takt-snapshot-1".into(), &"complete".into())
+    );
+    assert_eq!(snapshot["metrics"][0]["value"], 65, "the warm-up's, too");
+    assert_eq!(snapshot["metrics"][4]["value"], 60, "the measured phase's");
     // A run that kept no journal still has its result.
     std::fs::remove_dir_all(bench.path("out/journal")).unwrap();
     assert_eq!(bench.takt(&["report", "out"]).exits(0).stdout, run.stdout);
