@@ -41,6 +41,9 @@ const EXTENSIONS: [&str; 9] = ["rs", "md", "toml", "sh", "lua", "yaml", "yml", "
 /// Folders of a checkout that hold the project, apart from the members'.
 const FOLDERS: [&str; 4] = ["docs", ".ci", ".cargo", ".github"];
 
+/// Folders of data, which need not be text, at any depth.
+const DATA: [&str; 2] = ["target", "corpora"];
+
 /// Every text file of the project.
 ///
 /// # Errors
@@ -74,7 +77,7 @@ fn list(root: &Path, folder: &str, deep: bool, out: &mut Vec<String>) -> anyhow:
         let Some(name) = name.to_str() else { continue };
         let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         let kind = entry.file_type()?;
-        if kind.is_dir() && deep && name != "target" {
+        if kind.is_dir() && deep && !DATA.contains(&name) {
             list(root, &path, deep, out)?;
         } else if kind.is_file() && EXTENSIONS.contains(&extension(name)) {
             out.push(path);
