@@ -39,7 +39,7 @@ impl RunFold {
         };
         let mut metrics = Vec::new();
         for (name, tracked, count) in TOTALS {
-            metrics.push(counter(*name, sum(*tracked, *count)));
+            metrics.push(counter(name, sum(*tracked, *count)));
         }
         for (reason, name) in FinishReason::ALL.iter().zip(TRACKED_FINISH_REASONS) {
             let phases = self.phases.iter().filter(|phase| phase.tracked.is_some());
@@ -52,7 +52,7 @@ impl RunFold {
 
 fn of_phase(plan: &PhasePlan, phase: &PhaseFold) -> PhaseSnapshot {
     let mut metrics: Vec<Metric> =
-        PHASE_COUNTERS.iter().map(|(name, count)| counter(*name, count(phase))).collect();
+        PHASE_COUNTERS.iter().map(|(name, count)| counter(name, count(phase))).collect();
     if let Some(tracked) = &phase.tracked {
         series(tracked, &mut metrics);
     }
@@ -61,12 +61,12 @@ fn of_phase(plan: &PhasePlan, phase: &PhaseFold) -> PhaseSnapshot {
 
 fn series(tracked: &Tracked, metrics: &mut Vec<Metric>) {
     for (name, series) in [
-        ("sample_latency_ns", tracked.latency.from_send()),
-        ("sample_latency_from_schedule_ns", tracked.latency.from_schedule()),
+        ("sample_latency_ns", &tracked.latency.from_send),
+        ("sample_latency_from_schedule_ns", &tracked.latency.from_schedule),
         ("isl", &tracked.input),
         ("osl", &tracked.output),
-        ("ttft_ns", tracked.ttft.from_send()),
-        ("ttft_from_schedule_ns", tracked.ttft.from_schedule()),
+        ("ttft_ns", &tracked.ttft.from_send),
+        ("ttft_from_schedule_ns", &tracked.ttft.from_schedule),
         ("chunk_delta_ns", &tracked.event_gap),
         ("itl_ns", &tracked.itl),
         ("tpot_ns", &tracked.tpot),

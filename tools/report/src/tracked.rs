@@ -53,8 +53,8 @@ pub(crate) struct Tracked {
 /// One quantity from its two starting points.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Views {
-    from_schedule: Series,
-    from_send: Series,
+    pub(crate) from_schedule: Series,
+    pub(crate) from_send: Series,
 }
 
 impl Tracked {
@@ -256,14 +256,6 @@ impl Views {
             from_schedule: self.from_schedule.distribution(unit),
             from_send: self.from_send.distribution(unit),
         }
-    }
-
-    pub(crate) fn from_schedule(&self) -> &Series {
-        &self.from_schedule
-    }
-
-    pub(crate) fn from_send(&self) -> &Series {
-        &self.from_send
     }
 
     /// Median and 99th percentile, nanoseconds, from schedule if there is one.
