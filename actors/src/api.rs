@@ -57,6 +57,12 @@ pub trait SampleIssuer {
     /// its connection closed.
     fn cancel(&mut self, which: Cancel);
 
+    /// When anything last came of any request: a response head, an event with data, a byte of a plain body. A
+    /// transport that does not know says `None`; then only answers in full count.
+    fn progress(&self) -> Option<Nanos> {
+        None
+    }
+
     /// What it counts of itself, since it began.
     fn counters(&self) -> TransportCounters {
         TransportCounters::default()

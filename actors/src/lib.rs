@@ -66,7 +66,7 @@ pub use client::{
 pub use order::{Order, Shuffle};
 pub use random::{Purpose, stream};
 pub use session::{
-    CompletedHook, Limits, OutcomeSlot, PhaseConfig, PhaseOutcome, Session, SessionConfig,
-    SessionMsg, SessionOutcome, SessionState,
+    CompletedHook, EndedHook, Limits, OutcomeSlot, PhaseConfig, PhaseOutcome, Session,
+    SessionConfig, SessionMsg, SessionOutcome, SessionState,
 };
 pub use strategy::{Burst, Concurrency, Pace, Strategy, Timed};

@@ -1,6 +1,6 @@
 //! A transport without a network: every answer is planned. For tests, examples and dry runs of a session.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use takt_engine::{Actor, Addr, Context, Host, System};
@@ -32,7 +32,10 @@ pub struct Seen {
 }
 
 /// The transport: hand it to a session.
-pub struct Planned(Addr<Msg>);
+pub struct Planned {
+    addr: Addr<Msg>,
+    progress: Rc<Cell<Option<Nanos>>>,
+}
 
 impl Planned {
     /// Puts an endpoint into `system` that treats each request as `plan` says.
@@ -42,26 +45,33 @@ impl Planned {
     ) -> (Self, Rc<RefCell<Seen>>) {
         let seen = Rc::<RefCell<Seen>>::default();
         let plan: Box<dyn FnMut(&Request) -> Plan> = Box::new(plan);
-        let endpoint = Endpoint { plan, held: Vec::new(), replies: None, seen: seen.clone() };
-        (Self(system.spawn(endpoint, MAILBOX)), seen)
+        let progress = Rc::<Cell<_>>::default();
+        let (held, replies) = (Vec::new(), None);
+        let endpoint =
+            Endpoint { plan, held, replies, seen: seen.clone(), progress: progress.clone() };
+        (Self { addr: system.spawn(endpoint, MAILBOX), progress }, seen)
     }
 }
 
 impl SampleIssuer for Planned {
     fn attach(&mut self, replies: Replies) {
-        self.0.send(Msg::Attach(replies));
+        self.addr.send(Msg::Attach(replies));
     }
 
     fn issue(&mut self, request: Request) {
-        self.0.send(Msg::Take(request));
+        self.addr.send(Msg::Take(request));
     }
 
     fn cancel(&mut self, which: Cancel) {
-        self.0.send(Msg::Cancel(which));
+        self.addr.send(Msg::Cancel(which));
+    }
+
+    fn progress(&self) -> Option<Nanos> {
+        self.progress.get()
     }
 
     fn shut_down(&mut self) {
-        self.0.send(Msg::ShutDown);
+        self.addr.send(Msg::ShutDown);
     }
 }
 
@@ -78,6 +88,8 @@ struct Endpoint {
     held: Vec<Request>,
     replies: Option<Replies>,
     seen: Rc<RefCell<Seen>>,
+    /// When it last answered anything.
+    progress: Rc<Cell<Option<Nanos>>>,
 }
 
 impl Endpoint {
@@ -137,6 +149,7 @@ impl Actor for Endpoint {
                 // Absent when it was cancelled.
                 if let Some(at) = self.held.iter().position(|held| held.key == key) {
                     let request = self.held.swap_remove(at);
+                    self.progress.set(Some(cx.now()));
                     self.answer(&request, outcome, cx.now());
                 }
             }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use takt_engine::Addr;
+use takt_time::Nanos;
 
 use super::{ClientMsg, Warmed};
 use crate::api::{Cancel, Replies, Request, SampleIssuer, TransportCounters};
@@ -14,11 +15,16 @@ use crate::api::{Cancel, Replies, Request, SampleIssuer, TransportCounters};
 pub struct ClientHandle {
     addr: Addr<ClientMsg>,
     counters: Rc<Cell<TransportCounters>>,
+    progress: Rc<Cell<Option<Nanos>>>,
 }
 
 impl ClientHandle {
-    pub(super) fn new(addr: Addr<ClientMsg>, counters: Rc<Cell<TransportCounters>>) -> Self {
-        Self { addr, counters }
+    pub(super) fn new(
+        addr: Addr<ClientMsg>,
+        counters: Rc<Cell<TransportCounters>>,
+        progress: Rc<Cell<Option<Nanos>>>,
+    ) -> Self {
+        Self { addr, counters, progress }
     }
 
     /// Has `then` called, once, as soon as the warm connections stand or have failed: at once when they
@@ -39,6 +45,10 @@ impl SampleIssuer for ClientHandle {
 
     fn cancel(&mut self, which: Cancel) {
         self.addr.send(ClientMsg::Cancel(which));
+    }
+
+    fn progress(&self) -> Option<Nanos> {
+        self.progress.get()
     }
 
     fn counters(&self) -> TransportCounters {

@@ -55,6 +55,7 @@ use std::rc::Rc;
 
 use takt_engine::{Actor, Close, Context, Host, Ready, StreamId, System};
 use takt_record::SharedPublisher;
+use takt_time::Nanos;
 
 pub use config::{Balance, ClientConfig, EndpointTarget, PhaseRoute};
 pub use handle::{ClientHandle, WhenWarm};
@@ -88,6 +89,8 @@ pub struct Client {
     publisher: SharedPublisher,
     replies: Option<Replies>,
     counters: Rc<Cell<TransportCounters>>,
+    /// When anything last came of any request, for the session's watchdog.
+    progress: Rc<Cell<Option<Nanos>>>,
 }
 
 /// What a client is told: by its handle, and by itself.
@@ -139,8 +142,8 @@ impl Client {
         capacity: usize,
     ) -> ClientHandle {
         let client = Self::new(config, publisher);
-        let counters = client.counters.clone();
-        ClientHandle::new(system.spawn(client, capacity + HOUSEKEEPING), counters)
+        let (counters, progress) = (client.counters.clone(), client.progress.clone());
+        ClientHandle::new(system.spawn(client, capacity + HOUSEKEEPING), counters, progress)
     }
 
     fn new(config: ClientConfig, publisher: SharedPublisher) -> Self {
@@ -163,6 +166,7 @@ impl Client {
             publisher,
             replies: None,
             counters: Rc::default(),
+            progress: Rc::default(),
         }
     }
 

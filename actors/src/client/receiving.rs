@@ -59,6 +59,9 @@ impl Client {
         let mut sink = observer(flight, &self.publisher, at, &mut ended);
         let fed = connection.answer.feed(&self.buffer[..bytes], at, &mut sink);
         drop(sink);
+        if fed.progress {
+            self.progress.set(Some(at));
+        }
         let Some(ended) = ended else { return };
         connection.served += 1;
         connection.kept = connection.answer.idle_timeout();

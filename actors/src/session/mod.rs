@@ -19,15 +19,17 @@
 mod outcome;
 mod pace;
 mod phase;
+mod stopping;
 #[cfg(test)]
 mod tests;
+mod watchdog;
 
 use std::collections::VecDeque;
 
 use takt_engine::{Actor, Context};
 use takt_record::{
-    Completed, EndedBy, Health, Outcome, PhaseEvent, PhaseId, PhaseKind, PhaseRecord, PhaseState,
-    Record, RequestKey, SessionEvent, SessionRecord, SharedPublisher,
+    Completed, EndedBy, FailedBy, Health, Outcome, PhaseEvent, PhaseId, PhaseKind, PhaseRecord,
+    PhaseState, Record, RequestKey, SessionEvent, SessionRecord, SharedPublisher,
 };
 use takt_time::{Nanos, Span};
 
@@ -35,8 +37,10 @@ pub use outcome::{OutcomeSlot, PhaseOutcome, SessionOutcome, SessionState};
 use pace::Hand;
 use phase::PhaseIssuer;
 pub use phase::{Limits, PhaseConfig};
+use stopping::Stop;
+use watchdog::Watchdog;
 
-use crate::api::{Answered, Cancel, Replies, SampleIssuer};
+use crate::api::{Answered, Replies, SampleIssuer};
 use crate::strategy::Strategy;
 
 /// What a session is told.
@@ -60,6 +64,12 @@ pub enum SessionMsg {
     PhaseOver(PhaseId),
     /// The drain of a phase, or the grace time of a stop, has run out.
     DrainOver(PhaseId),
+    /// The transport has had its time to answer for what it was told to give up.
+    CancelOver,
+    /// Nothing may have come from the endpoint for too long.
+    IdlePerhaps,
+    /// The session's own time is over.
+    RunOver,
     /// The session has ended and the transport has heard of it.
     Gone,
     /// Time to hand records over and, now and then, to take the instrument's own pulse.
@@ -69,6 +79,9 @@ pub enum SessionMsg {
 /// An embedder's hook for each request that ended.
 pub type CompletedHook = Box<dyn FnMut(&Completed)>;
 
+/// An embedder's hook for the end of a session.
+pub type EndedHook = Box<dyn FnOnce()>;
+
 /// What a session is to do.
 pub struct SessionConfig {
     /// Spreads request ids; any number, new for each run.
@@ -77,25 +90,36 @@ pub struct SessionConfig {
     pub phases: Vec<PhaseConfig>,
     /// How long a stop waits for what is in flight.
     pub stop_grace: Span,
+    /// Fails the session when nothing has come from the endpoint for so long while requests were in flight.
+    pub idle_timeout: Option<Span>,
+    /// Fails the session when it is not over so long after its start.
+    pub run_timeout: Option<Span>,
     /// Begin in the first turn; otherwise [`SessionMsg::Begin`] does.
     pub begin_at_once: bool,
     /// Fills in what the platform knows of the reactor's thread.
     pub probe: Box<dyn FnMut(&mut Health)>,
     /// Called for each request that ended, after it was published.
     pub on_completed: Option<CompletedHook>,
+    /// Called when the session is over, its outcome in the slot; the system goes on for its other actors.
+    /// Without it the session stops the system.
+    pub on_ended: Option<EndedHook>,
 }
 
 impl SessionConfig {
-    /// `phases`, begun at once, with ten seconds of grace for a stop, no probe and no hook.
+    /// `phases`, begun at once, with ten seconds of grace for a stop, no limits of time, no probe and no
+    /// hooks.
     #[must_use]
     pub fn new(phases: Vec<PhaseConfig>) -> Self {
         Self {
             session_key: 0,
             phases,
             stop_grace: Span::from_secs(10),
+            idle_timeout: None,
+            run_timeout: None,
             begin_at_once: true,
             probe: Box::new(|_| {}),
             on_completed: None,
+            on_ended: None,
         }
     }
 }
@@ -111,9 +135,12 @@ pub struct Session {
     over: bool,
     begin_at_once: bool,
     stop_grace: Span,
+    run_timeout: Option<Span>,
+    watchdog: Watchdog,
     pulses: u64,
     probe: Box<dyn FnMut(&mut Health)>,
     on_completed: Option<CompletedHook>,
+    on_ended: Option<EndedHook>,
     phases: Vec<PhaseOutcome>,
     strays: u64,
     slot: OutcomeSlot,
@@ -124,8 +151,9 @@ pub(crate) struct Link {
     session_key: u64,
     publisher: SharedPublisher,
     issuer: Box<dyn SampleIssuer>,
-    /// Requests in flight by phase.
+    /// Requests in flight by phase, and all of them.
     in_flight: Vec<u64>,
+    all_in_flight: u64,
 }
 
 /// The phase at work.
@@ -136,14 +164,6 @@ struct Running {
     drain_after: bool,
     drain_timeout: Option<Span>,
     draining: bool,
-}
-
-/// Whether and why the session ends early.
-#[derive(Debug)]
-enum Stop {
-    No,
-    Asked,
-    Failed(String),
 }
 
 impl Session {
@@ -160,7 +180,13 @@ impl Session {
         assert!(config.phases.len() <= usize::from(u16::MAX), "phases are numbered by 16 bits");
         let slot = OutcomeSlot::default();
         let in_flight = vec![0; config.phases.len()];
-        let link = Link { session_key: config.session_key, publisher, issuer, in_flight };
+        let link = Link {
+            session_key: config.session_key,
+            publisher,
+            issuer,
+            in_flight,
+            all_in_flight: 0,
+        };
         let session = Self {
             waiting: config.phases.into(),
             running: None,
@@ -170,9 +196,12 @@ impl Session {
             over: false,
             begin_at_once: config.begin_at_once,
             stop_grace: config.stop_grace,
+            run_timeout: config.run_timeout,
+            watchdog: Watchdog::new(config.idle_timeout),
             pulses: 0,
             probe: config.probe,
             on_completed: config.on_completed,
+            on_ended: config.on_ended,
             phases: Vec::new(),
             strays: 0,
             slot: slot.clone(),
@@ -210,6 +239,7 @@ impl Session {
             drain_timeout: config.drain_timeout,
             draining: false,
         });
+        self.watchdog.restart(start);
         let inherited = u32::try_from(self.in_flight()).unwrap_or(u32::MAX);
         self.record_phase(start, id, PhaseEvent::Started { inherited });
         self.record_health(start, cx);
@@ -241,7 +271,7 @@ impl Session {
         let id = running.issuer.id;
         let grace = match self.stop {
             Stop::No => running.drain_timeout.filter(|_| running.drain_after),
-            Stop::Asked | Stop::Failed(_) => Some(self.stop_grace),
+            Stop::Asked | Stop::Failed(..) => Some(self.stop_grace),
         };
         let now = cx.stamp();
         self.record_phase(now, id, PhaseEvent::IssuingEnded { by });
@@ -263,7 +293,7 @@ impl Session {
                 self.link.in_flight[usize::from(running.issuer.id.0)]
             }
             Stop::No => 0,
-            Stop::Asked | Stop::Failed(_) => self.in_flight(),
+            Stop::Asked | Stop::Failed(..) => self.in_flight(),
         };
         if left == 0 {
             self.end_phase(cx);
@@ -275,7 +305,7 @@ impl Session {
         let ended_by = running.issuer.closed.unwrap_or(EndedBy::Stop);
         let state = match (&self.stop, ended_by) {
             (Stop::Asked, _) => PhaseState::Interrupted,
-            (Stop::Failed(_), _) => PhaseState::Failed,
+            (Stop::Failed(..), _) => PhaseState::Failed,
             (Stop::No, EndedBy::MaxDuration) => PhaseState::Capped,
             (Stop::No, _) => PhaseState::Complete,
         };
@@ -295,7 +325,7 @@ impl Session {
     /// No phase is left: gives up what undrained phases left behind, and ends when all is answered.
     fn end(&mut self, cx: &mut Context<'_, Self>) {
         if self.in_flight() > 0 {
-            self.link.issuer.cancel(Cancel::All);
+            self.give_up(cx);
         } else {
             self.ended(cx);
         }
@@ -310,7 +340,7 @@ impl Session {
         let state = match std::mem::replace(&mut self.stop, Stop::Asked) {
             Stop::No => SessionState::Complete,
             Stop::Asked => SessionState::Interrupted,
-            Stop::Failed(why) => SessionState::Failed(why),
+            Stop::Failed(_, why) => SessionState::Failed(why),
         };
         let phases = std::mem::take(&mut self.phases);
         self.slot.put(SessionOutcome { state, phases, strays: self.strays });
@@ -323,6 +353,10 @@ impl Session {
         match self.link.in_flight.get_mut(usize::from(key.phase.0)) {
             Some(count) if *count > 0 => *count -= 1,
             _ => return self.strays += 1,
+        }
+        self.link.all_in_flight -= 1;
+        if completed.outcome == Outcome::Ok {
+            self.watchdog.heard(completed.times.end);
         }
         if let Outcome::Failed(failure) = completed.outcome {
             let message = error.as_deref().unwrap_or_default();
@@ -353,44 +387,6 @@ impl Session {
         }
     }
 
-    fn stop(&mut self, why: Stop, cx: &mut Context<'_, Self>) {
-        if !matches!(self.stop, Stop::No) {
-            return self.link.issuer.cancel(Cancel::All);
-        }
-        let (event, by) = match &why {
-            Stop::Failed(_) => (SessionEvent::Failed, EndedBy::Failure),
-            Stop::Asked | Stop::No => (SessionEvent::Interrupted, EndedBy::Stop),
-        };
-        self.stop = why;
-        self.begun = true;
-        let at = cx.stamp();
-        self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
-        self.link.publisher.flush();
-        match &mut self.running {
-            None => self.end(cx),
-            Some(running) if running.draining => {
-                let id = running.issuer.id;
-                cx.call_at(at + self.stop_grace, SessionMsg::DrainOver(id));
-                self.drained_perhaps(cx);
-            }
-            Some(running) => {
-                running.issuer.close(by);
-                self.issuing_may_have_ended(cx);
-            }
-        }
-    }
-
-    fn drain_over(&mut self, phase: PhaseId) {
-        let stopping = !matches!(self.stop, Stop::No);
-        match &self.running {
-            Some(running) if running.draining && running.issuer.id == phase => {
-                let which = if stopping { Cancel::All } else { Cancel::Phase(phase) };
-                self.link.issuer.cancel(which);
-            }
-            _ => {}
-        }
-    }
-
     fn pulse(&mut self, cx: &mut Context<'_, Self>) {
         if self.over {
             return;
@@ -405,7 +401,7 @@ impl Session {
     }
 
     fn in_flight(&self) -> u64 {
-        self.link.in_flight.iter().sum()
+        self.link.all_in_flight
     }
 
     fn record_phase(&mut self, at: Nanos, phase: PhaseId, event: PhaseEvent) {
@@ -443,9 +439,13 @@ impl Actor for Session {
         self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
         self.link.publisher.flush();
         cx.call_at(at + PULSE, SessionMsg::Pulse);
+        if let Some(span) = self.run_timeout {
+            cx.call_at(at + span, SessionMsg::RunOver);
+        }
         if self.begin_at_once {
             self.begin(cx);
         }
+        self.watch(cx);
     }
 
     fn handle(&mut self, msg: SessionMsg, cx: &mut Context<'_, Self>) {
@@ -465,12 +465,24 @@ impl Actor for Session {
                 self.issuing_may_have_ended(cx);
             }
             SessionMsg::Tick(..) | SessionMsg::PhaseOver(_) => {}
-            SessionMsg::DrainOver(phase) => self.drain_over(phase),
-            SessionMsg::TransportFailed(why) => self.stop(Stop::Failed(why.into()), cx),
+            SessionMsg::DrainOver(phase) => self.drain_over(phase, cx),
+            SessionMsg::CancelOver => self.forsake(cx),
+            SessionMsg::IdlePerhaps => self.idle_perhaps(cx),
+            SessionMsg::RunOver => self.run_over(cx),
+            SessionMsg::TransportFailed(why) => {
+                self.stop(Stop::Failed(FailedBy::Transport, why.into()), cx);
+            }
             SessionMsg::Stop => self.stop(Stop::Asked, cx),
-            SessionMsg::Gone => cx.stop_system(),
+            SessionMsg::Gone => match self.on_ended.take() {
+                None => cx.stop_system(),
+                Some(tell) => {
+                    cx.stop();
+                    tell();
+                }
+            },
             SessionMsg::Pulse => self.pulse(cx),
         }
+        self.watch(cx);
     }
 }
 

@@ -25,7 +25,8 @@ impl Pace for Hand<'_, '_> {
     }
 
     fn inherited(&self) -> u32 {
-        let earlier: u64 = self.link.in_flight[..usize::from(self.issuer.id.0)].iter().sum();
+        // No later phase has begun: what is not this one's is of earlier ones.
+        let earlier = self.link.all_in_flight - self.in_flight();
         u32::try_from(earlier).unwrap_or(u32::MAX)
     }
 
@@ -42,6 +43,7 @@ impl Pace for Hand<'_, '_> {
         let (at, turn) = (now, None);
         self.link.publisher.issued(&Issued { key, sample, at, scheduled, turn });
         self.link.in_flight[usize::from(key.phase.0)] += 1;
+        self.link.all_in_flight += 1;
         self.link.issuer.issue(Request { key, id, sample, scheduled, issued: at, turn });
         Some(key)
     }

@@ -142,6 +142,13 @@ pub(crate) mod health {
 pub(crate) const FAILURE_STATUS: u8 = 1 << 7;
 
 /// Set in the event byte of a phase record; the code of the event's own word follows in the next byte.
+pub(crate) mod session_event {
+    pub(crate) const STARTED: u8 = 0;
+    pub(crate) const INTERRUPTED: u8 = 1;
+    pub(crate) const FAILED: u8 = 2;
+    pub(crate) const ENDED: u8 = 3;
+}
+
 pub(crate) mod phase_event {
     pub(crate) const STARTED: u8 = 0;
     pub(crate) const TRACKING_STARTED: u8 = 1;

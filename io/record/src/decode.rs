@@ -4,9 +4,11 @@ use takt_time::{Anchor, Nanos, Span};
 
 use crate::codec::{
     CodecErrorKind, FAILURE_STATUS, MAX_TEXT_BYTES, State, completed, health, issued, phase_event,
-    present, tag, token,
+    present, session_event, tag, token,
 };
-use crate::kinds::{Blame, EndedBy, ErrorKind, FinishReason, PhaseState, Stage, TokenSource};
+use crate::kinds::{
+    Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage, TokenSource,
+};
 use crate::records::{
     Completed, Failure, Health, Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record,
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
@@ -182,10 +184,12 @@ impl<'a> Decode<'_, 'a> {
         Ok(SessionRecord {
             at: self.at()?,
             event: match self.take.byte()? {
-                0 => SessionEvent::Started,
-                1 => SessionEvent::Interrupted,
-                2 => SessionEvent::Failed,
-                3 => SessionEvent::Ended,
+                session_event::STARTED => SessionEvent::Started,
+                session_event::INTERRUPTED => SessionEvent::Interrupted,
+                session_event::FAILED => {
+                    SessionEvent::Failed(code(self.take.byte()?, FailedBy::from_code)?)
+                }
+                session_event::ENDED => SessionEvent::Ended,
                 _ => return Err(CodecErrorKind::Range),
             },
         })

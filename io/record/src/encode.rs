@@ -3,7 +3,8 @@
 use takt_time::{Anchor, Nanos};
 
 use crate::codec::{
-    FAILURE_STATUS, State, completed, health, issued, phase_event, present, tag, token,
+    FAILURE_STATUS, State, completed, health, issued, phase_event, present, session_event, tag,
+    token,
 };
 use crate::records::{
     Completed, Failure, Health, Issued, Outcome, PhaseEvent, PhaseRecord, RequestKey, SessionEvent,
@@ -178,12 +179,15 @@ impl<'a> Encode<'a> {
     pub(crate) fn session(mut self, s: SessionRecord) -> usize {
         self.put.byte(tag::SESSION);
         self.at(s.at);
-        self.put.byte(match s.event {
-            SessionEvent::Started => 0,
-            SessionEvent::Interrupted => 1,
-            SessionEvent::Failed => 2,
-            SessionEvent::Ended => 3,
-        });
+        match s.event {
+            SessionEvent::Started => self.put.byte(session_event::STARTED),
+            SessionEvent::Interrupted => self.put.byte(session_event::INTERRUPTED),
+            SessionEvent::Failed(by) => {
+                self.put.byte(session_event::FAILED);
+                self.put.byte(by.code());
+            }
+            SessionEvent::Ended => self.put.byte(session_event::ENDED),
+        }
         self.put.used()
     }
 

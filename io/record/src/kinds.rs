@@ -171,6 +171,21 @@ closed_list! {
 }
 
 closed_list! {
+    /// Why a session could not go on.
+    FailedBy {
+        /// The transport gave up.
+        Transport = "transport",
+        /// Nothing came from the endpoint for `endpoint_response_idle_timeout`, though requests were in
+        /// flight.
+        EndpointIdle = "endpoint_idle",
+        /// `run_timeout` was over.
+        RunTimeout = "run_timeout",
+        /// A fault of takt.
+        Internal = "internal",
+    }
+}
+
+closed_list! {
     /// What ended the issuing of a phase.
     EndedBy {
         /// `requests` were issued.

@@ -33,7 +33,7 @@ pub use journal::{
     JournalWriter, TornReason, fold_journal,
 };
 pub use kinds::{
-    Blame, EndedBy, ErrorKind, FinishReason, PhaseKind, PhaseState, Stage, TokenSource,
+    Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseKind, PhaseState, Stage, TokenSource,
 };
 pub use plan::{PhasePlan, SessionPlan};
 pub use publisher::{

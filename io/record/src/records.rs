@@ -5,7 +5,9 @@
 
 use takt_time::{Anchor, Nanos, Span};
 
-use crate::kinds::{Blame, EndedBy, ErrorKind, FinishReason, PhaseState, Stage, TokenSource};
+use crate::kinds::{
+    Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage, TokenSource,
+};
 
 /// A phase by its place in the session, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -77,8 +79,8 @@ pub enum SessionEvent {
     Started,
     /// A stop was asked for (a signal, the embedding program).
     Interrupted,
-    /// The session cannot go on: endpoint dead, watchdog, transport closed.
-    Failed,
+    /// The session cannot go on.
+    Failed(FailedBy),
     /// Last record of a session, always written.
     Ended,
 }

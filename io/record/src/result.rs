@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::kinds::{EndedBy, ErrorKind, FinishReason, PhaseKind, PhaseState, TokenSource};
+use crate::kinds::{
+    EndedBy, ErrorKind, FailedBy, FinishReason, PhaseKind, PhaseState, TokenSource,
+};
 
 /// The name of this schema, the first key of every result.
 pub const RESULT_SCHEMA: &str = "takt-result-1";
@@ -36,6 +38,9 @@ pub struct ResultDoc {
     pub state: RunState,
     /// `state` is `complete`.
     pub complete: bool,
+    /// Why the session could not go on, when it failed.
+    #[serde(default)]
+    pub failed_by: Option<FailedBy>,
     /// What the instrument thinks of its own figures.
     pub verdict: Verdict,
     /// What is known of the machine.

@@ -4,7 +4,9 @@ use proptest::option;
 use proptest::prelude::*;
 use takt_time::{Anchor, Nanos, Span};
 
-use crate::kinds::{Blame, EndedBy, ErrorKind, FinishReason, PhaseState, Stage, TokenSource};
+use crate::kinds::{
+    Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage, TokenSource,
+};
 use crate::records::{
     Completed, Failure, Health, Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record,
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
@@ -100,13 +102,11 @@ fn text_kind() -> impl Strategy<Value = TextKind> {
 }
 
 fn session() -> impl Strategy<Value = SessionRecord> {
-    let events = &[
-        SessionEvent::Started,
-        SessionEvent::Interrupted,
-        SessionEvent::Failed,
-        SessionEvent::Ended,
+    let event = prop_oneof![
+        one_of(&[SessionEvent::Started, SessionEvent::Interrupted, SessionEvent::Ended]),
+        one_of(FailedBy::ALL).prop_map(SessionEvent::Failed),
     ];
-    (nanos(), one_of(events)).prop_map(|(at, event)| SessionRecord { at, event })
+    (nanos(), event).prop_map(|(at, event)| SessionRecord { at, event })
 }
 
 fn phase() -> impl Strategy<Value = PhaseRecord> {

@@ -37,6 +37,7 @@ impl RunFold {
             end_time_ns: self.first_at.map(|_| self.last_at.as_nanos()),
             state,
             complete: state == RunState::Complete,
+            failed_by: self.session.failed,
             verdict: verdict::judge(self, state, &phases, limits),
             host: self.plan.host.clone(),
             config: self.plan.config.clone(),
@@ -48,7 +49,7 @@ impl RunFold {
     pub(crate) fn state(&self) -> RunState {
         match self.session {
             flags if !flags.ended => RunState::Killed,
-            flags if flags.failed => RunState::Failed,
+            flags if flags.failed.is_some() => RunState::Failed,
             flags if flags.interrupted => RunState::Interrupted,
             _ => RunState::Complete,
         }

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use takt_record::{
-    Fold, Health, PhaseEvent, PhaseId, Record, RequestKey, SessionEvent, SessionPlan,
+    FailedBy, Fold, Health, PhaseEvent, PhaseId, Record, RequestKey, SessionEvent, SessionPlan,
 };
 use takt_time::Nanos;
 
@@ -51,7 +51,7 @@ pub struct RunFold {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SessionFlags {
     pub(crate) interrupted: bool,
-    pub(crate) failed: bool,
+    pub(crate) failed: Option<FailedBy>,
     pub(crate) ended: bool,
 }
 
@@ -89,7 +89,7 @@ impl RunFold {
         }
         self.current = self.current.max(other.current);
         self.session.interrupted |= other.session.interrupted;
-        self.session.failed |= other.session.failed;
+        self.session.failed = self.session.failed.or(other.session.failed);
         self.session.ended |= other.session.ended;
         self.first_at = self.first_at.into_iter().chain(other.first_at).min();
         self.last_at = self.last_at.max(other.last_at);
@@ -106,6 +106,13 @@ impl RunFold {
     fn tracks(&self, key: RequestKey) -> bool {
         let phase = self.phases.get(usize::from(key.phase.0));
         phase.is_some_and(|phase| phase.tracked.is_some() && phase.ended.is_none())
+    }
+
+    /// The session is over: what was still in flight will never be answered. Only a fault of takt leaves
+    /// anything, since a session gives up and counts what it does not wait for.
+    fn ended(&mut self) {
+        self.session.ended = true;
+        self.phases.iter_mut().for_each(PhaseFold::forsake);
     }
 
     fn read_health(&mut self, reading: &Health) {
@@ -154,8 +161,8 @@ impl Fold for RunFold {
             Record::Session(session) => match session.event {
                 SessionEvent::Started => {}
                 SessionEvent::Interrupted => self.session.interrupted = true,
-                SessionEvent::Failed => self.session.failed = true,
-                SessionEvent::Ended => self.session.ended = true,
+                SessionEvent::Failed(by) => self.session.failed = Some(by),
+                SessionEvent::Ended => self.ended(),
             },
             Record::Health(reading) => self.read_health(reading),
             Record::Text(_) | Record::Clock(_) => {}

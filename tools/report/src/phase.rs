@@ -104,7 +104,8 @@ impl PhaseFold {
         if let Some(tracked) = &mut self.tracked {
             tracked.timeline(issued.at).bin(issued.at).issued += 1;
             let tokens = tracked.output.sum();
-            self.steady.issue(issued.at, self.in_flight, self.succeeded, tokens);
+            let ended = self.issued - self.in_flight;
+            self.steady.issue(issued.at, self.in_flight, ended, self.succeeded, tokens);
         }
     }
 
@@ -160,6 +161,12 @@ impl PhaseFold {
                 streams.end(done.key, |_| ());
             }
         }
+    }
+
+    /// What is in flight will never be answered.
+    pub(crate) fn forsake(&mut self) {
+        let left = std::mem::take(&mut self.in_flight);
+        *(if self.ended.is_some() { &mut self.late } else { &mut self.unanswered }) += left;
     }
 
     /// All contradictions seen in this phase.

@@ -1,9 +1,14 @@
 //! The steady state of a phase.
 //!
 //! A closed loop is steady from the first time that as many requests are in flight as it is to keep,
-//! until its last issue: before, it fills; after, it drains. An open loop has no level to reach: its
-//! arrivals come at their rate from the first on, so its steady state runs from the first issue to the
-//! last, and only the drain is left out. The same holds for `max_throughput`.
+//! until its last issue: before, it fills; after, it drains.
+//!
+//! An open loop has a rate to reach, and reaches it at the endpoint's end once answers come as often as
+//! requests go: until then requests pile up in flight, and successes a second would come out too low. How many
+//! that will be nobody knows beforehand. So it counts as steady from the issue that finds [`FILLED`] times as
+//! many requests ended as are in flight: with arrivals at a constant rate that is after one to four times the mean
+//! latency more than it takes to fill, and never when the endpoint does not keep up. The same holds for
+//! `max_throughput`. A `ramp` has no steady state.
 //!
 //! Requests of a closed loop may move in waves, all begun and answered together, and the window begins and
 //! ends on one. So its rates are given only when each place in flight has been filled ten times: then a
@@ -20,8 +25,20 @@ use crate::rate::per_second;
 /// The first and the latest issue of the steady state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SteadyWindow {
-    target: u64,
+    level: Level,
     marks: Option<(Mark, Mark)>,
+}
+
+/// What a phase must reach to be steady.
+#[derive(Clone, Copy, Debug, Default)]
+enum Level {
+    /// So many in flight.
+    InFlight(u64),
+    /// Answers as often as requests.
+    #[default]
+    Throughput,
+    /// It has none.
+    Never,
 }
 
 /// An issue, and what had succeeded by then.
@@ -35,16 +52,28 @@ struct Mark {
 impl SteadyWindow {
     /// Of a phase that has not begun.
     pub(crate) fn new(plan: &PhasePlan) -> Self {
-        let target = if plan.rate.is_some() { None } else { plan.target_concurrency };
-        Self { target: u64::from(target.unwrap_or(0)), marks: None }
+        let level = match plan.target_concurrency {
+            _ if plan.pattern == RAMP => Level::Never,
+            Some(target) if plan.rate.is_none() => Level::InFlight(u64::from(target)),
+            _ => Level::Throughput,
+        };
+        Self { level, marks: None }
     }
 
-    /// An issue that brings `in_flight` and finds `succeeded` requests with `tokens` output tokens done.
-    pub(crate) fn issue(&mut self, at: Nanos, in_flight: u64, succeeded: u64, tokens: u128) {
+    /// An issue that brings `in_flight` and finds `ended` requests, of which `succeeded` with `tokens` output
+    /// tokens.
+    pub(crate) fn issue(
+        &mut self,
+        at: Nanos,
+        in_flight: u64,
+        ended: u64,
+        succeeded: u64,
+        tokens: u128,
+    ) {
         let mark = Mark { at, succeeded, tokens };
         match &mut self.marks {
             Some((_, last)) => *last = mark,
-            None if in_flight >= self.target => self.marks = Some((mark, mark)),
+            None if self.level.is_reached(in_flight, ended) => self.marks = Some((mark, mark)),
             None => {}
         }
     }
@@ -54,7 +83,10 @@ impl SteadyWindow {
         let (first, last) = self.marks?;
         let window = last.at.saturating_since(first.at);
         let done = last.succeeded - first.succeeded;
-        let settled = done >= self.target * WAVES;
+        let settled = match self.level {
+            Level::InFlight(target) => done >= target * WAVES,
+            Level::Throughput | Level::Never => true,
+        };
         let tokens = u64::try_from(last.tokens - first.tokens).ok().filter(|&tokens| tokens > 0);
         Some(Steady {
             start_s: first.at.saturating_since(start).as_secs_f64(),
@@ -67,5 +99,20 @@ impl SteadyWindow {
     }
 }
 
+impl Level {
+    fn is_reached(self, in_flight: u64, ended: u64) -> bool {
+        match self {
+            Self::InFlight(target) => in_flight >= target,
+            Self::Throughput => ended >= FILLED * in_flight,
+            Self::Never => false,
+        }
+    }
+}
+
+/// The pattern whose rate never stays.
+const RAMP: &str = "ramp";
+/// How many must have ended for each one in flight before an open loop counts as steady. Twice the latency is
+/// enough when it is constant; three times leaves out 98 % of the filling when it is exponential.
+const FILLED: u64 = 3;
 /// How often each place in flight must have been filled.
 const WAVES: u64 = 10;

@@ -4,7 +4,9 @@
 //! must not fall below a limit is judged by what is missing. A remark (`client_bound`) says what the
 //! figures mean and takes nothing from them.
 
-use takt_record::{EndedBy, PhaseResult, Reason, RunState, Verdict, VerdictStatus as Status};
+use takt_record::{
+    EndedBy, FailedBy, PhaseResult, PhaseState, Reason, RunState, Verdict, VerdictStatus as Status,
+};
 use takt_time::Span;
 
 use crate::fold::RunFold;
@@ -64,7 +66,7 @@ pub(crate) fn judge(
     limits: &Limits,
 ) -> Verdict {
     let mut reasons = Vec::new();
-    reasons.extend(unfinished_run(state, results));
+    reasons.extend(unfinished_run(run, state, results));
     for (phase, result) in run.phases.iter().zip(results) {
         let mut bench = Bench { phase: &result.name, reasons: &mut reasons };
         if phase.tracked.is_some() && phase.issued == 0 && phase.issuing_ended.is_some() {
@@ -74,7 +76,7 @@ pub(crate) fn judge(
         }
         if phase.tracked.is_some() && phase.issued > 0 {
             schedule(&mut bench, phase, result, limits);
-            service(&mut bench, phase, result, limits);
+            service(&mut bench, phase, result, given_up(run, phase), limits);
             machine(&mut bench, result, limits);
         }
         let anomalies = phase.all_anomalies() as f64;
@@ -90,12 +92,12 @@ pub(crate) fn judge(
     Verdict { status, reasons }
 }
 
-fn unfinished_run(state: RunState, results: &[PhaseResult]) -> Option<Reason> {
+fn unfinished_run(run: &RunFold, state: RunState, results: &[PhaseResult]) -> Option<Reason> {
     let (status, word) = match state {
         RunState::Complete => return None,
         RunState::Interrupted => (Status::Suspect, "was interrupted"),
         RunState::Killed => (Status::Suspect, "was killed, or still runs"),
-        RunState::Failed => (Status::Invalid, "failed"),
+        RunState::Failed => (Status::Invalid, failed_by(run.session.failed)),
     };
     Some(Reason {
         phase: None,
@@ -105,6 +107,19 @@ fn unfinished_run(state: RunState, results: &[PhaseResult]) -> Option<Reason> {
         limit: results.len() as f64,
         says: format!("The run {word}: the figures are those of what was measured until then."),
     })
+}
+
+fn failed_by(by: Option<FailedBy>) -> &'static str {
+    match by {
+        Some(FailedBy::EndpointIdle) => {
+            "failed: nothing came from the endpoint for as long as \
+             `limits.endpoint_response_idle_timeout` allows, though requests were in flight"
+        }
+        Some(FailedBy::RunTimeout) => "failed: it was not over within `limits.run_timeout`",
+        Some(FailedBy::Transport) => "failed: its connections gave up",
+        Some(FailedBy::Internal) => "failed by a fault of takt",
+        None => "failed",
+    }
 }
 
 /// Did the sends follow the schedule? For open loops.
@@ -154,10 +169,24 @@ fn unfinished_schedule(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseR
     });
 }
 
-/// What the answers say.
-fn service(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult, limits: &Limits) {
+/// Requests that the user gave up, by a signal or by `run_timeout`: what the server would have made of them
+/// nobody knows. A phase that is cut short has no others without an answer.
+fn given_up(run: &RunFold, phase: &PhaseFold) -> u64 {
+    let cut = run.session.interrupted || run.session.failed == Some(FailedBy::RunTimeout);
+    let cut_short = matches!(phase.state, Some(PhaseState::Interrupted | PhaseState::Failed));
+    if cut && cut_short { phase.unanswered } else { 0 }
+}
+
+/// What the answers say, those that were `given_up` before they could come left out.
+fn service(
+    bench: &mut Bench<'_>,
+    phase: &PhaseFold,
+    result: &PhaseResult,
+    given_up: u64,
+    limits: &Limits,
+) {
     // The late are missing in the latencies, too, and are the slow ones.
-    let ended = phase.succeeded + phase.failed + phase.unanswered + phase.late;
+    let ended = phase.succeeded + phase.failed + phase.unanswered + phase.late - given_up;
     if ended > 0 {
         let survivors = phase.succeeded as f64 / ended as f64;
         let casualties = (ended - phase.succeeded) as f64 / ended as f64;

@@ -28,6 +28,7 @@ mod run;
 mod said;
 mod samples;
 mod scrub;
+mod stops;
 mod watched;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -22,6 +22,7 @@ use crate::exit::{Exit, Failure, OrExit as _};
 /// Serves until a signal comes.
 pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
     limits::raise_open_files().or_exit(Exit::Setup)?;
+    signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     let mut server =
         config(args).and_then(|config| Ok(Server::new(config)?)).or_exit(Exit::Input)?;
     let truth = args.truth.as_deref().map(|path| TruthFile::create(path, args.truth_events));

@@ -9,10 +9,9 @@ use takt_actors::{
 };
 use takt_engine::{Remote, System};
 use takt_net::schedstat::Accounts;
-use takt_net::signals::{self, Signal};
 use takt_net::{MioHost, WaitMode, affinity};
 use takt_record::{
-    BlockSink, Health, Publisher, PublisherConfig, Record, SessionEvent, SessionRecord,
+    BlockSink, FailedBy, Health, Publisher, PublisherConfig, Record, SessionEvent, SessionRecord,
     SharedPublisher,
 };
 use takt_recorder::{RecorderHandle, panic_words};
@@ -21,6 +20,7 @@ use takt_time::Span;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::outcome::Ended;
+use crate::stops::{STOP_GRACE, Stops};
 
 /// What the reactor is to do.
 pub(crate) struct Work {
@@ -29,6 +29,8 @@ pub(crate) struct Work {
     pub(crate) session_key: u64,
     pub(crate) wait: WaitMode,
     pub(crate) core: Option<usize>,
+    pub(crate) idle_timeout: Option<Span>,
+    pub(crate) run_timeout: Option<Span>,
 }
 
 /// Runs the session to its end on this thread.
@@ -39,6 +41,7 @@ pub(crate) fn run<F>(
     work: Work,
     sink: Box<dyn BlockSink>,
     recorder: &RecorderHandle<F>,
+    stops: &Stops,
     console: &Console,
 ) -> Result<Ended, Failure> {
     crate::run::pin(work.core)?;
@@ -50,10 +53,10 @@ pub(crate) fn run<F>(
     let host = MioHost::new(work.wait).or_exit(Exit::Setup)?;
     let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
     let mut system = System::new(host);
-    let (outcome, remote) =
-        spawn(&mut system, work.client, work.phases, work.session_key, &publisher, console);
-    stop_on_signals(remote, console).or_exit(Exit::Setup)?;
+    let (outcome, remote) = spawn(&mut system, work, &publisher, console);
+    stops.tell(remote);
     let ran = guarded(|| system.run());
+    stops.over();
     let ended = match ran {
         Ok(Ok(())) => match outcome.take().map(|outcome| outcome.state) {
             Some(SessionState::Complete) => Ended::Complete,
@@ -75,21 +78,22 @@ pub(crate) fn run<F>(
 
 fn spawn(
     system: &mut System<MioHost>,
-    client: ClientConfig,
-    phases: Vec<PhaseConfig>,
-    session_key: u64,
+    work: Work,
     publisher: &SharedPublisher,
     console: &Console,
 ) -> (OutcomeSlot, Remote<SessionMsg>) {
-    let client = Client::spawn(system, client, publisher.clone(), BURST);
+    let client = Client::spawn(system, work.client, publisher.clone(), BURST);
     let accounts = Accounts::of_this_thread();
     let config = SessionConfig {
-        session_key,
-        phases,
+        session_key: work.session_key,
+        phases: work.phases,
         stop_grace: STOP_GRACE,
+        idle_timeout: work.idle_timeout,
+        run_timeout: work.run_timeout,
         begin_at_once: false,
         probe: Box::new(move |health| probe(&accounts, health)),
         on_completed: None,
+        on_ended: None,
     };
     let (session, outcome) = Session::new(config, Box::new(client.clone()), publisher.clone());
     let session = system.spawn(session, IN_FLIGHT);
@@ -103,27 +107,6 @@ fn spawn(
         session.send(SessionMsg::Begin);
     });
     (outcome, remote)
-}
-
-/// The first signal stops the session, the second gives up what is in flight, the third ends the
-/// process: the journal is as good as it gets then.
-fn stop_on_signals(remote: Remote<SessionMsg>, console: &Console) -> std::io::Result<()> {
-    let console = console.clone();
-    signals::on_stop(move |nth, signal| {
-        let name = match signal {
-            Signal::Interrupt => "SIGINT",
-            Signal::Terminate => "SIGTERM",
-        };
-        match nth {
-            1 => console.warn(format!(
-                "{name}: stopping, at most {STOP_GRACE} for what is in flight; once more to stop now"
-            )),
-            2 => console.warn(format!("{name} again: giving up what is in flight")),
-            _ => std::process::exit(Exit::Interrupted as i32),
-        }
-        // A queue that is full holds stops enough.
-        drop(remote.send(SessionMsg::Stop));
-    })
 }
 
 fn probe(accounts: &Accounts, health: &mut Health) {
@@ -144,15 +127,13 @@ fn record_failure(publisher: &SharedPublisher) {
     // The panic may have come out of the publisher itself.
     let _ = guarded(|| {
         let at = takt_net::now();
-        for event in [SessionEvent::Failed, SessionEvent::Ended] {
+        for event in [SessionEvent::Failed(FailedBy::Internal), SessionEvent::Ended] {
             publisher.push(&Record::Session(SessionRecord { at, event }));
         }
         publisher.flush();
     });
 }
 
-/// How long a stop waits for what is in flight.
-const STOP_GRACE: Span = Span::from_secs(5);
 /// How long the recorder may take for what was still to be written when the reactor ended.
 const DRAIN_PATIENCE: Span = Span::from_secs(60);
 /// Requests that a strategy issues between two turns of the client, at the most.
@@ -164,11 +145,15 @@ const REMOTE: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use takt_actors::{EndpointTarget, Pace, Strategy};
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use takt_actors::{Concurrency, EndpointTarget, Order, Pace, PhaseRoute, Samples, Strategy};
     use takt_engine::Target;
-    use takt_record::{RunState, SessionPlan};
+    use takt_record::{PhaseKind, PhasePlan, ResultDoc, RunState, SessionPlan};
     use takt_recorder::{Recorder, RecorderConfig};
     use takt_report::RunFold;
+    use takt_wire::{Api, PreparedRequest};
 
     use super::*;
     use crate::cli::{Format, LogLevel, OutputArgs};
@@ -185,24 +170,73 @@ mod tests {
         }
     }
 
-    #[test]
-    fn after_a_panic_in_the_reactor_there_is_a_report_that_says_failed() {
-        let plan = SessionPlan::default();
+    /// Samples with a fault in them, which the client meets when it sends.
+    struct FaultySamples;
+
+    impl Samples for FaultySamples {
+        fn len(&self) -> u32 {
+            3
+        }
+        fn request(&mut self, _sample: u32, _endpoint: usize) -> &mut PreparedRequest {
+            panic!("slot 3 is gone");
+        }
+    }
+
+    /// Runs one phase in which something panics, against `port`; gives how it ended and its result.
+    fn panic_in(phase: PhaseConfig, port: u16) -> (Ended, ResultDoc) {
+        let phases = vec![PhasePlan {
+            name: phase.name.clone(),
+            kind: PhaseKind::Performance,
+            pattern: "test".to_owned(),
+            rate: None,
+            target_concurrency: None,
+            requests: None,
+            stream: false,
+        }];
+        let plan = SessionPlan { phases, ..SessionPlan::default() };
         let (sink, recorder) = Recorder::start(
             RecorderConfig::new(plan.clone(), takt_net::anchor),
             RunFold::new(plan),
             |_, _| {},
         )
         .unwrap();
-        let endpoint = EndpointTarget { target: Target::tcp(([127, 0, 0, 1], 1).into()) };
-        let client = ClientConfig::new(vec![endpoint], Vec::new());
-        let phases = vec![PhaseConfig::new("p", Faulty, 1)];
-        let work = Work { client, phases, session_key: 0, wait: WaitMode::Park, core: None };
+        let target = Target::tcp(([127, 0, 0, 1], port).into());
+        let samples = Rc::new(RefCell::new(FaultySamples));
+        let route = PhaseRoute { samples, api: Api::Raw, stream: false, keep_text: false };
+        let client = ClientConfig::new(vec![EndpointTarget { target }], vec![route]);
+        let work = Work {
+            client,
+            phases: vec![phase],
+            session_key: 0,
+            wait: WaitMode::Park,
+            core: None,
+            idle_timeout: None,
+            run_timeout: None,
+        };
         let output = OutputArgs { format: Format::Text, quiet: true, log_level: LogLevel::Error };
-        let ended = run(work, Box::new(sink), &recorder, &Console::new(output)).unwrap();
+        let console = Console::new(output);
+        let stops = Stops::hear(&console).unwrap();
+        let ended = run(work, Box::new(sink), &recorder, &stops, &console).unwrap();
+        (ended, recorder.finish().fold.result(&takt_report::Limits::default()))
+    }
+
+    #[test]
+    fn after_a_panic_in_a_strategy_there_is_a_report_that_says_failed() {
+        let (ended, result) = panic_in(PhaseConfig::new("p", Faulty, 1), 1);
         assert_eq!(ended, Ended::Panicked("slot 3 is gone".into()));
-        let result = recorder.finish().fold.result(&takt_report::Limits::default());
+        assert_eq!((result.state, result.failed_by), (RunState::Failed, Some(FailedBy::Internal)));
+    }
+
+    #[test]
+    fn after_a_panic_in_the_client_what_was_in_flight_is_unanswered() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let strategy = Concurrency::new(Order::sequential(3), 2);
+        let (ended, result) = panic_in(PhaseConfig::new("p", strategy, 3), port);
+        assert_eq!(ended, Ended::Panicked("slot 3 is gone".into()));
         assert_eq!(result.state, RunState::Failed);
+        let phase = &result.phases[0];
+        assert_eq!((phase.issued, phase.unanswered, phase.succeeded), (2, 2, 0));
     }
 
     #[test]

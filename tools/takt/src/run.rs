@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use takt_actors::{Balance, ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _};
 use takt_net::affinity::PinError;
-use takt_net::{affinity, limits};
+use takt_net::{affinity, limits, signals};
 use takt_record::SessionPlan;
 use takt_recorder::{JournalConfig, Recorder, RecorderConfig};
 use takt_time::Span;
@@ -32,6 +32,7 @@ use crate::progress::Progress;
 use crate::reactor::{self, Work};
 use crate::samples::{self, Prepared};
 use crate::scrub::ScrubbingSink;
+use crate::stops::Stops;
 use crate::watched::Watched;
 
 /// How a run is to be reported.
@@ -55,11 +56,14 @@ pub(crate) fn measure(
     options: Options<'_>,
     console: &Console,
 ) -> Result<Exit, Failure> {
+    let stops = Stops::hear(console).or_exit(Exit::Setup)?;
+    signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
     let phases = phases(config, &prepared)?;
     let allowed = connections_allowed(config, console);
     let reached = reach(config, console)?;
     let identity = Identity::new(takt_net::anchor()).or_exit(Exit::Setup)?;
+    stops.keep();
     let folder = RunFolder::create(options.out, &config.name, &identity.stamp)?;
     folder.write("config.yaml", config.to_yaml().as_bytes()).or_exit(Exit::Setup)?;
     let plan = plan::session(config, &identity, host(&reached, config));
@@ -83,11 +87,14 @@ pub(crate) fn measure(
         session_key: identity.session_key,
         wait: config.wait,
         core: config.core,
+        idle_timeout: config.limits.endpoint_response_idle_timeout,
+        run_timeout: config.limits.run_timeout,
     };
     let reacted = reactor::run(
         work,
         Box::new(ScrubbingSink::new(sink, &secrets_of(&config.endpoint))),
         &recorder,
+        &stops,
         console,
     );
     let finished = recorder.finish();

@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use takt_record::{
-    ErrorKind, Fold, PhaseEvent, PhaseId, PhaseKind, PhaseState, Record, SessionEvent, SessionPlan,
+    ErrorKind, FailedBy, Fold, PhaseEvent, PhaseId, PhaseKind, PhaseState, Record, SessionEvent,
+    SessionPlan,
 };
 use takt_report::{Live, RunFold};
 use takt_time::Nanos;
@@ -129,7 +130,10 @@ impl Inner {
         let says = match event {
             SessionEvent::Started | SessionEvent::Ended => return,
             SessionEvent::Interrupted => "stop: no more requests, waiting for those in flight",
-            SessionEvent::Failed => "the session cannot go on",
+            SessionEvent::Failed(FailedBy::Transport) => "the connections gave up: the run ends",
+            SessionEvent::Failed(FailedBy::EndpointIdle) => "the endpoint is silent: the run ends",
+            SessionEvent::Failed(FailedBy::RunTimeout) => "the run's time is over: it ends",
+            SessionEvent::Failed(FailedBy::Internal) => "a fault of takt: the run ends",
         };
         self.news.push(News::Bad(says.to_owned()));
     }

@@ -1,7 +1,8 @@
 //! What belongs to which phase, and what adds up.
 
 use takt_record::{
-    Completed, EndedBy, Health, Outcome, PhaseKind, PhaseState, Record, RunState, SessionEvent,
+    Completed, EndedBy, FailedBy, Health, Outcome, PhaseKind, PhasePlan, PhaseState, Record,
+    ResultDoc, RunState, SessionEvent, Steady,
 };
 use takt_report::{Limits, RunFold};
 use takt_time::Span;
@@ -47,21 +48,24 @@ fn a_late_completion_of_a_performance_phase_enters_no_series() {
 }
 
 #[test]
-fn warm_up_has_counts_and_errors_only() {
-    let mut run = Run::new(vec![warmup("warm"), closed("perf", 1)]);
-    run.phase(0, 0.0, 100.0).phase(1, 100.0, 200.0);
-    run.add(&ok(0, 0.0, 90.0).streamed(&[(50.0, None), (90.0, None)], 2)).add(&failed(1, 0.0, 1.0));
-    run.add(&ok(0, 100.0, 200.0).of_phase(1));
-    let result = run.result();
-    let warm = &result.phases[0];
-    assert_eq!((warm.kind, warm.issued, warm.failed), (PhaseKind::Warmup, 2, 1));
-    assert_eq!((warm.errors.len(), warm.error_samples.len()), (1, 1));
-    assert_eq!(
-        (warm.latency_ms.from_send, warm.tokens.clone(), warm.duration_s),
-        (None, None, None)
-    );
-    assert_eq!(result.phases[1].latency_ms.from_send.unwrap().count, 1);
-    assert_eq!(result.phases[1].errors.len(), 0);
+fn warm_up_and_accuracy_have_counts_and_errors_only() {
+    for kind in [PhaseKind::Warmup, PhaseKind::Accuracy] {
+        let first = PhasePlan { kind, ..closed("first", 1) };
+        let mut run = Run::new(vec![first, closed("perf", 1)]);
+        run.phase(0, 0.0, 100.0).phase(1, 100.0, 200.0);
+        run.add(&ok(0, 0.0, 90.0).streamed(&[(50.0, None), (90.0, None)], 2));
+        run.add(&failed(1, 0.0, 1.0)).add(&ok(0, 100.0, 200.0).of_phase(1));
+        let result = run.result();
+        let first = &result.phases[0];
+        assert_eq!((first.kind, first.issued, first.failed), (kind, 2, 1));
+        assert_eq!((first.errors.len(), first.error_samples.len()), (1, 1));
+        let window = (first.duration_s, first.issue_window_s, first.steady, first.successful_per_s);
+        assert_eq!(window, (None, None, None, None));
+        let series = (first.latency_ms.from_send, first.tokens.clone(), first.series.clone());
+        assert_eq!(series, (None, None, None));
+        assert_eq!(result.phases[1].latency_ms.from_send.unwrap().count, 1);
+        assert_eq!(result.phases[1].errors.len(), 0);
+    }
 }
 
 #[test]
@@ -148,6 +152,97 @@ fn an_interrupted_run_says_so() {
     let result = run.end(0, 50.0, EndedBy::Stop, PhaseState::Interrupted).result();
     assert_eq!((result.state, result.complete), (RunState::Interrupted, false));
     assert_eq!(result.verdict.reasons[0].name, "incomplete");
+}
+
+/// Nine answered, and one given up when the run was cut short.
+fn cut_short(event: SessionEvent, state: PhaseState) -> ResultDoc {
+    let mut run = Run::new(vec![closed("p", 1)]);
+    run.start(0, 0.0, 0);
+    for n in 0..9 {
+        run.add(&ok(n, 40.0 * n as f64, 40.0 * (n + 1) as f64));
+    }
+    let mut lost = ok(9, 360.0, 400.0);
+    lost.done.outcome = Outcome::Unanswered;
+    run.add(&lost).session(380.0, event);
+    run.end(0, 400.0, EndedBy::Stop, state).result()
+}
+
+#[test]
+fn what_the_user_gave_up_is_no_casualty_of_the_server() {
+    let failed = |by| cut_short(SessionEvent::Failed(by), PhaseState::Failed);
+    for (result, casualty) in [
+        (cut_short(SessionEvent::Interrupted, PhaseState::Interrupted), false),
+        (failed(FailedBy::RunTimeout), false),
+        (failed(FailedBy::EndpointIdle), true),
+    ] {
+        let phase = &result.phases[0];
+        assert_eq!((phase.issued, phase.succeeded, phase.unanswered), (10, 9, 1));
+        let reasons = &result.verdict.reasons;
+        assert_eq!(reasons.iter().any(|r| r.name == "survivors"), casualty, "{reasons:?}");
+    }
+}
+
+#[test]
+fn a_failed_run_says_what_failed_it() {
+    for (by, words) in [
+        (FailedBy::EndpointIdle, "nothing came from the endpoint"),
+        (FailedBy::RunTimeout, "limits.run_timeout"),
+        (FailedBy::Internal, "fault of takt"),
+    ] {
+        let result = cut_short(SessionEvent::Failed(by), PhaseState::Failed);
+        assert_eq!((result.state, result.failed_by), (RunState::Failed, Some(by)));
+        let reason = &result.verdict.reasons[0];
+        assert!(reason.name == "incomplete" && reason.says.contains(words), "{}", reason.says);
+    }
+}
+
+#[test]
+fn what_is_in_flight_when_a_session_breaks_off_is_unanswered() {
+    let mut run = Run::new(vec![closed("p", 2)]);
+    run.start(0, 0.0, 0).add(&ok(0, 0.0, 40.0));
+    // Its end is never written: a fault took the reactor down.
+    run.add(&ok(1, 10.0, 1_000.0));
+    run.records.pop();
+    let by = FailedBy::Internal;
+    let phase = run.session(50.0, SessionEvent::Failed(by)).only_phase();
+    assert_eq!((phase.issued, phase.succeeded, phase.unanswered, phase.late), (2, 1, 1, 0));
+}
+
+/// An open loop of 100 a second for ten seconds whose answers take `ms`.
+fn steady_at_100(ms: f64) -> Option<Steady> {
+    let mut run = Run::new(vec![open("p", 100.0)]);
+    run.phase(0, 0.0, 10_000.0 + ms);
+    for n in 0..1_000 {
+        let from = 10.0 * n as f64;
+        run.add(&ok(n, from, from + ms).scheduled(from));
+    }
+    run.only_phase().steady
+}
+
+#[test]
+fn the_steady_state_of_an_open_loop_begins_when_answers_come_as_often_as_requests() {
+    for ms in [5.0, 205.0, 1_995.0] {
+        let steady = steady_at_100(ms).unwrap();
+        let rate = steady.requests_per_s.unwrap();
+        // To within the arrival at either end; the whole phase has 1,000 in 12 s at the slowest.
+        let window = steady.end_s - steady.start_s;
+        assert!((rate - 100.0).abs() <= 1.0 / window + 1e-9, "{ms}: {rate} over {window}");
+        assert_eq!(steady.end_s, 9.99);
+        // Four latencies: three times as many have ended as are in flight.
+        assert!(steady.start_s <= 4.0 * ms / 1e3 + 0.05, "{ms}: from {}", steady.start_s);
+    }
+}
+
+#[test]
+fn an_endpoint_that_does_not_keep_up_and_a_ramp_have_no_steady_state() {
+    assert_eq!(steady_at_100(9_000.0), None);
+    let ramp = PhasePlan { pattern: "ramp".to_owned(), ..open("p", 100.0) };
+    let mut run = Run::new(vec![ramp]);
+    run.phase(0, 0.0, 1_000.0);
+    for n in 0..50 {
+        run.add(&ok(n, 10.0 * n as f64, 10.0 * n as f64 + 1.0));
+    }
+    assert_eq!(run.only_phase().steady, None);
 }
 
 /// A mixed run over two phases, with streams, failures and late ones.

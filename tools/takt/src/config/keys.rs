@@ -55,8 +55,14 @@ pub(crate) static CONNECTIONS: Level = Level {
 
 pub(crate) static LIMITS: Level = Level {
     place: "under `limits`",
-    keys: &["request_timeout", "first_byte_timeout", "connect_timeout"],
-    later: &["endpoint_response_idle_timeout"],
+    keys: &[
+        "request_timeout",
+        "first_byte_timeout",
+        "connect_timeout",
+        "endpoint_response_idle_timeout",
+        "run_timeout",
+    ],
+    later: &[],
 };
 
 pub(crate) static PHASE: Level = Level {

@@ -58,17 +58,21 @@ pub(crate) struct Config {
     /// What the phases' own seeds come from.
     pub(crate) seed: u64,
     pub(crate) order: OrderKind,
-    pub(crate) limits: RequestLimits,
+    pub(crate) limits: RunLimits,
     /// At least one.
     pub(crate) phases: Vec<Phase>,
 }
 
-/// Limits on each request; `None` is no limit.
+/// Limits of time, on each request and on the run; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RequestLimits {
+pub(crate) struct RunLimits {
     pub(crate) request_timeout: Option<Span>,
     pub(crate) first_byte_timeout: Option<Span>,
     pub(crate) connect_timeout: Option<Span>,
+    /// Silence of the endpoint while requests are in flight.
+    pub(crate) endpoint_response_idle_timeout: Option<Span>,
+    /// The whole run, from its first moment to the end of its last phase.
+    pub(crate) run_timeout: Option<Span>,
 }
 
 /// Reads a configuration file into a tree, its variables filled in.
@@ -149,14 +153,16 @@ fn connections(root: &Table<'_>) -> Result<(Option<usize>, bool), ConfigError> {
     Ok((max.map(|max| max as usize), retry_stale))
 }
 
-fn limits(root: &Table<'_>) -> Result<RequestLimits, ConfigError> {
-    let Some(field) = root.get("limits") else { return Ok(RequestLimits::default()) };
+fn limits(root: &Table<'_>) -> Result<RunLimits, ConfigError> {
+    let Some(field) = root.get("limits") else { return Ok(RunLimits::default()) };
     let table = field.table(&keys::LIMITS)?;
     let span = |key| table.get(key).map(|f| f.span()).transpose();
-    Ok(RequestLimits {
+    Ok(RunLimits {
         request_timeout: span("request_timeout")?,
         first_byte_timeout: span("first_byte_timeout")?,
         connect_timeout: span("connect_timeout")?,
+        endpoint_response_idle_timeout: span("endpoint_response_idle_timeout")?,
+        run_timeout: span("run_timeout")?,
     })
 }
 

@@ -29,6 +29,8 @@ impl Config {
                 "request_timeout": span(limits.request_timeout),
                 "first_byte_timeout": span(limits.first_byte_timeout),
                 "connect_timeout": span(limits.connect_timeout),
+                "endpoint_response_idle_timeout": span(limits.endpoint_response_idle_timeout),
+                "run_timeout": span(limits.run_timeout),
             },
             "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
         })
