@@ -13,8 +13,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod text;
+
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
+
+pub use text::SpanError;
 
 /// An instant of the run's monotonic clock, in nanoseconds since that clock's own origin.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -22,7 +22,9 @@ pub enum WaitMode {
 
 /// A wait mode that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown wait mode `{given}`: did you mean `{nearest}`? (park, guard, guard:<N>us, spin)")]
+#[error(
+    "unknown wait mode `{given}`: did you mean `{nearest}`? (park, guard, guard:TIME up to 1s, spin)"
+)]
 pub struct WaitModeError {
     /// What was asked for.
     pub given: String,
@@ -51,9 +53,9 @@ impl FromStr for WaitMode {
             "spin" => return Ok(Self::Spin),
             _ => {}
         }
-        let micros = text.strip_prefix("guard:").and_then(|t| t.strip_suffix("us"));
-        if let Some(us @ 1..=MAX_CAP_US) = micros.and_then(|t| t.parse().ok()) {
-            return Ok(Self::Guard { cap: Span::from_micros(us) });
+        let cap = text.strip_prefix("guard:").and_then(|cap| cap.parse::<Span>().ok());
+        if let Some(cap) = cap.filter(|cap| (MIN_CAP..=MAX_CAP).contains(cap)) {
+            return Ok(Self::Guard { cap });
         }
         let name = text.split(':').next().unwrap_or_default();
         let nearest = ["park", "guard", "spin"]
@@ -69,14 +71,16 @@ impl fmt::Display for WaitMode {
         match self {
             Self::Park => f.write_str("park"),
             Self::Guard { cap } if *cap == Self::GUARD_CAP => f.write_str("guard"),
-            Self::Guard { cap } => write!(f, "guard:{}us", cap.as_nanos() / 1_000),
+            Self::Guard { cap } => write!(f, "guard:{}", cap.exact()),
             Self::Spin => f.write_str("spin"),
         }
     }
 }
 
-/// A head start of a second and more is `spin` under another name.
-const MAX_CAP_US: u64 = 1_000_000;
+/// A shorter head start is none.
+const MIN_CAP: Span = Span::from_micros(1);
+/// A longer one is `spin` under another name.
+const MAX_CAP: Span = Span::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -84,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_mode_reads_what_it_prints() {
-        for text in ["park", "guard", "guard:500us", "spin"] {
+        for text in ["park", "guard", "guard:500us", "guard:2ms", "spin"] {
             assert_eq!(text.parse::<WaitMode>().unwrap().to_string(), text);
         }
         assert_eq!("guard".parse(), Ok(WaitMode::default()));
@@ -92,9 +96,13 @@ mod tests {
 
     #[test]
     fn an_unknown_mode_names_the_nearest() {
-        for (given, nearest) in
-            [("prak", "park"), ("guards", "guard"), ("guard:0us", "guard"), ("pin", "spin")]
-        {
+        for (given, nearest) in [
+            ("prak", "park"),
+            ("guards", "guard"),
+            ("guard:0us", "guard"),
+            ("guard:2s", "guard"),
+            ("pin", "spin"),
+        ] {
             let error = given.parse::<WaitMode>().unwrap_err();
             assert_eq!((error.given.as_str(), error.nearest), (given, nearest));
         }

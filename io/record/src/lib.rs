@@ -45,7 +45,8 @@ pub use records::{
 };
 pub use result::{
     Distribution, ErrorSample, Goodput, Instrument, Load, OverTime, Percentiles, PhaseResult,
-    RESULT_SCHEMA, Reason, ResultDoc, RunState, Steady, Tokens, TwoViews, Verdict, VerdictStatus,
+    RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate, Steady, Tokens, TwoViews, Verdict,
+    VerdictStatus,
 };
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};
 pub use snapshot::{

@@ -240,6 +240,24 @@ pub struct Goodput {
     pub requests_per_s: Option<f64>,
     /// Requests within it among those that ended.
     pub share: Option<f64>,
+    /// Its percentiles, each held against the phase.
+    #[serde(default)]
+    pub gates: Vec<SloGate>,
+}
+
+/// A percentile of an objective, held against a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SloGate {
+    /// `ttft_ms`, `tpot_ms` or `latency_ms`.
+    pub metric: String,
+    /// As its distribution has it: "99".
+    pub percentile: String,
+    /// The most that it may be, in milliseconds.
+    pub limit: f64,
+    /// What it was; absent when no request had one.
+    pub value: Option<f64>,
+    /// Whether it was kept. What is absent was not.
+    pub met: bool,
 }
 
 /// A failure that happened, perhaps often.

@@ -7,7 +7,7 @@
 //! | `exp:20ms` | exponential, by its mean |
 //! | `lognormal:20ms,0.5` | log-normal, by its median and the standard deviation of its logarithm |
 //!
-//! Spans are a number and a unit (`ns`, `us`, `ms`, `s`, or a bare `0`); counts are bare numbers.
+//! Spans are written as everywhere in takt (`20ms`, `1.5s`, a bare `0`); counts are bare numbers.
 //! The generator is pinned (xoshiro256++, ziggurats of rand_distr), so a seed means the same everywhere.
 
 use std::fmt;
@@ -31,7 +31,7 @@ pub struct CountDistribution(Shape);
 #[error("{text:?} is no distribution: {why}; write {example}")]
 pub struct DistributionError {
     text: String,
-    why: &'static str,
+    why: String,
     example: &'static str,
 }
 
@@ -94,8 +94,8 @@ impl Shape {
         }
     }
 
-    fn parse(text: &str, number: fn(&str) -> Option<f64>) -> Result<Self, &'static str> {
-        let amount = |text: &str| number(text.trim()).ok_or("a number or its unit is not right");
+    fn parse(text: &str, number: fn(&str) -> Result<f64, String>) -> Result<Self, String> {
+        let amount = |text: &str| number(text.trim()).map_err(|why| format!("{text:?} {why}"));
         let Some((name, rest)) = text.split_once(':') else {
             return Ok(Self::Fixed(amount(text)?));
         };
@@ -104,7 +104,7 @@ impl Shape {
                 let (low, high) = rest.split_once("..").ok_or("a range has two ends")?;
                 let (low, high) = (amount(low)?, amount(high)?);
                 if low > high {
-                    Err("the range is upside down")
+                    Err("the range is upside down".to_owned())
                 } else {
                     Ok(Self::Uniform { low, high })
                 }
@@ -114,14 +114,14 @@ impl Shape {
                 let (median, sigma) =
                     rest.split_once(',').ok_or("a log-normal has a median and a sigma")?;
                 let median = amount(median)?;
-                let sigma = count(sigma.trim()).ok_or("sigma is not a number")?;
+                let sigma = count(sigma.trim()).map_err(|why| format!("sigma {why}"))?;
                 if median == 0.0 {
-                    return Err("the median of a log-normal is above zero");
+                    return Err("the median of a log-normal is above zero".to_owned());
                 }
                 let drawn = LogNormal::new(median.ln(), sigma).map_err(|_| "sigma is too large")?;
                 Ok(Self::LogNormal { median, sigma, drawn })
             }
-            _ => Err("the kinds are uniform, exp and lognormal"),
+            _ => Err("the kinds are uniform, exp and lognormal".to_owned()),
         }
     }
 
@@ -173,25 +173,16 @@ impl fmt::Display for CountDistribution {
     }
 }
 
-/// A number and its unit, in nanoseconds.
-fn span_ns(text: &str) -> Option<f64> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let factor = match unit.trim() {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "" if number == "0" => 0.0,
-        _ => return None,
-    };
-    count(number).map(|n| n * factor)
+/// A span in nanoseconds.
+fn span_ns(text: &str) -> Result<f64, String> {
+    text.parse::<Span>().map(|span| span.as_nanos() as f64).map_err(|error| error.to_string())
 }
 
 /// A number that is not negative, and not so large that a sum of them overflows.
-fn count(text: &str) -> Option<f64> {
+fn count(text: &str) -> Result<f64, String> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    text.parse::<f64>().ok().filter(|n| plain && *n < 1e9)
+    let number = text.parse::<f64>().ok().filter(|n| plain && *n < 1e9);
+    number.ok_or_else(|| "is no number from 0 to 1e9".to_owned())
 }
 
 #[cfg(test)]
@@ -253,7 +244,7 @@ mod tests {
         for text in [
             "",
             "20",
-            "20m",
+            "20mm",
             "-1ms",
             "1e3ms",
             "nanms",
@@ -270,5 +261,7 @@ mod tests {
             assert!(text.parse::<SpanDistribution>().is_err(), "{text}");
         }
         assert!("5ms".parse::<CountDistribution>().is_err());
+        let error = "uniform:5..9ms".parse::<SpanDistribution>().unwrap_err().to_string();
+        assert!(error.contains("\"5\" needs a unit: write 5s"), "{error}");
     }
 }

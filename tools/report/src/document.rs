@@ -93,9 +93,14 @@ impl Source<'_> {
                 slo: slo.given().clone(),
                 requests_per_s: per_duration(tracked.good),
                 share: (ended > 0).then(|| tracked.good as f64 / ended as f64),
+                gates: Vec::new(),
             }
         });
         distributions(&mut result, tracked);
+        if let Some((slo, mut goodput)) = self.slo.zip(result.goodput.take()) {
+            goodput.gates = slo.gates(&result);
+            result.goodput = Some(goodput);
+        }
         result.in_flight =
             tracked.in_flight.distribution(1.0).map(|d| Distribution { count: phase.changes, ..d });
         result.tokens = tokens(tracked);

@@ -7,12 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indicatif::ProgressBar;
 
 use crate::cli::{LogLevel, OutputArgs};
+use crate::config::{self, Secret};
 
 /// A hold on stderr for every thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Console {
     level: LogLevel,
     bar: Arc<Mutex<Option<ProgressBar>>>,
+    /// What no line may show.
+    secrets: Arc<Mutex<Vec<Secret>>>,
     has_bar: bool,
 }
 
@@ -21,7 +24,12 @@ impl Console {
         let level =
             if output.quiet { output.log_level.min(LogLevel::Warn) } else { output.log_level };
         let has_bar = !output.quiet && std::io::stderr().is_terminal();
-        Self { level, bar: Arc::default(), has_bar }
+        Self { level, bar: Arc::default(), secrets: Arc::default(), has_bar }
+    }
+
+    /// Shows none of `secrets` in any line from now on.
+    pub(crate) fn hide(&self, secrets: &[Secret]) {
+        secrets.clone_into(&mut self.secrets.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Whether a bar is to be shown.
@@ -57,8 +65,10 @@ impl Console {
         if level > self.level {
             return;
         }
+        let mut line = format!("{word}{message}");
+        config::clear(&mut line, &self.secrets.lock().unwrap_or_else(PoisonError::into_inner));
         // Whoever closed stderr does not want to know.
-        let print = || drop(writeln!(std::io::stderr().lock(), "{word}{message}"));
+        let print = || drop(writeln!(std::io::stderr().lock(), "{line}"));
         match &*self.lock() {
             Some(bar) => bar.suspend(print),
             None => print(),

@@ -103,12 +103,27 @@ fn exit(ended: &Ended, faulty: bool, result: &ResultDoc, strict: bool, console: 
         console.error("the run failed: no request succeeded");
         return Exit::Failed;
     }
-    if strict
-        && (result.verdict.status != VerdictStatus::Valid || result.state != RunState::Complete)
-    {
+    let missed = missed(result);
+    missed.iter().for_each(|gate| console.warn(gate));
+    let valid = result.verdict.status == VerdictStatus::Valid && result.state == RunState::Complete;
+    if strict && (!valid || !missed.is_empty()) {
         return Exit::NotValid;
     }
     Exit::Done
+}
+
+/// What the run was to keep and did not.
+fn missed(result: &ResultDoc) -> Vec<String> {
+    let gates = result.phases.iter().flat_map(|phase| {
+        let gates = phase.goodput.iter().flat_map(|goodput| &goodput.gates);
+        gates.map(move |gate| (phase, gate))
+    });
+    let missed = gates.filter(|(_, gate)| !gate.met).map(|(phase, gate)| {
+        let value = gate.value.map_or_else(|| "absent".to_owned(), |value| format!("{value:.3}"));
+        let (name, p, limit) = (&phase.name, &gate.percentile, gate.limit);
+        format!("phase {name}: SLO missed: {} p{p} is {value}, at most {limit}", gate.metric)
+    });
+    missed.collect()
 }
 
 /// Nothing that was measured succeeded; of a run without measured phases, nothing at all.

@@ -20,7 +20,7 @@ use takt_recorder::{JournalConfig, Recorder, RecorderConfig};
 use takt_time::Span;
 
 use crate::cli::{Format, RunArgs};
-use crate::config::{Config, secrets_of};
+use crate::config::Config;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
@@ -56,6 +56,7 @@ pub(crate) fn measure(
     options: Options<'_>,
     console: &Console,
 ) -> Result<Exit, Failure> {
+    console.hide(&config.secrets);
     let stops = Stops::hear(console).or_exit(Exit::Setup)?;
     signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
@@ -92,7 +93,7 @@ pub(crate) fn measure(
     };
     let reacted = reactor::run(
         work,
-        Box::new(ScrubbingSink::new(sink, &secrets_of(&config.endpoint))),
+        Box::new(ScrubbingSink::new(sink, &config.secrets)),
         &recorder,
         &stops,
         console,
@@ -164,6 +165,7 @@ fn host(reached: &[Reached], config: &Config) -> serde_json::Value {
     let mut host = identity::host();
     host["endpoints"] = reached.iter().map(Reached::to_json).collect();
     host["core"] = config.core.into();
+    config.hide(&mut host);
     host
 }
 

@@ -142,10 +142,10 @@ fn builder(config: &EndpointConfig, url: &Endpoint) -> anyhow::Result<RequestBui
     let target = url.target(config.api.route());
     let mut builder = RequestBuilder::new(Method::Post, url, &target)?.streaming(config.stream);
     if let Some(key) = &config.api_key {
-        builder = builder.bearer(key.reveal())?;
+        builder = builder.bearer(key.value.reveal())?;
     }
-    for (name, value) in &config.headers {
-        builder = builder.header(name, value.reveal())?;
+    for (name, given) in &config.headers {
+        builder = builder.header(name, given.value.reveal())?;
     }
     Ok(builder)
 }

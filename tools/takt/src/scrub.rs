@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 use takt_record::{Block, BlockSink, BlockWriter, Record, Text};
 use takt_wire::REDACTED;
 
-use crate::config::Secret;
+use crate::config::{SHORTEST_SECRET, Secret};
 
 /// A sink that lets no secret pass.
 pub(crate) struct ScrubbingSink<S> {
@@ -94,15 +94,13 @@ impl<S: BlockSink> BlockSink for ScrubbingSink<S> {
 /// A secret, and what of it remains without a scheme such as `Bearer` before it.
 fn parts(secret: &str) -> impl Iterator<Item = &str> {
     let after = secret.split_once(' ').map(|(_, after)| after.trim());
-    [Some(secret.trim()), after].into_iter().flatten().filter(|part| part.len() >= SHORTEST)
+    [Some(secret.trim()), after].into_iter().flatten().filter(|part| part.len() >= SHORTEST_SECRET)
 }
 
 fn head(secret: &str) -> &str {
     &secret[..secret.floor_char_boundary(HEAD)]
 }
 
-/// A shorter one would be found in innocent text, and is no secret.
-const SHORTEST: usize = 4;
 /// Of a secret that is cut off, this much may be seen.
 const HEAD: usize = 8;
 /// The mark has ten characters where the shortest secret had four, and a block has heads of records, too.

@@ -13,6 +13,7 @@ pub(super) fn render(out: &mut String, phase: &PhaseResult) {
     line(out, &format!("  {}", counts(phase)));
     if phase.kind == PhaseKind::Performance {
         rates(out, phase);
+        gates(out, phase);
     }
     errors(out, phase);
     if phase.kind == PhaseKind::Performance {
@@ -88,6 +89,16 @@ fn rates(out: &mut String, phase: &PhaseResult) {
         let tokens = tokens.map(|text| format!("   {text}")).unwrap_or_default();
         let (start, end) = (figure(steady.start_s), figure(steady.end_s));
         line(out, &format!("  steady from {start} s to {end} s: {rate}{tokens}"));
+    }
+}
+
+/// The percentiles of the objective, and whether they were kept.
+fn gates(out: &mut String, phase: &PhaseResult) {
+    for gate in phase.goodput.iter().flat_map(|goodput| &goodput.gates) {
+        let value = gate.value.map_or_else(|| "absent".to_owned(), figure);
+        let word = if gate.met { "kept" } else { "MISSED" };
+        let (limit, metric) = (figure(gate.limit), &gate.metric);
+        line(out, &format!("  SLO {metric} p{} <= {limit}: {value}, {word}", gate.percentile));
     }
 }
 

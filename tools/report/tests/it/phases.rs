@@ -347,4 +347,22 @@ fn a_slow_answer_within_the_objective_is_goodput_and_one_beyond_is_not() {
     }
     let goodput = run.only_phase().goodput.unwrap();
     assert_eq!((goodput.share, goodput.requests_per_s), (Some(0.5), Some(1.0)));
+    // Of four, the second is the median and the last is the 99th percentile.
+    let [p50, p99] = &goodput.gates[..] else { panic!("{goodput:?}") };
+    assert_eq!((p50.percentile.as_str(), p50.limit, p50.met), ("50", 20.0, false));
+    assert_eq!((p99.percentile.as_str(), p99.limit, p99.met), ("99", 50.0, false));
+    near(p50.value.unwrap() / 50.0, 1.0);
+    near(p99.value.unwrap() / 300.0, 1.0);
+}
+
+#[test]
+fn a_percentile_that_is_kept_is_met_and_one_that_nobody_has_is_not() {
+    let mut run = Run::new(vec![closed("p", 1)]);
+    run.plan.config["slo"] = serde_json::json!({"latency_ms": {"p99": 401}, "tpot_ms": {"p90": 9}});
+    run.phase(0, 0.0, 2_000.0);
+    run.add(&ok(0, 0.0, 400.0));
+    let gates = run.only_phase().goodput.unwrap().gates;
+    let met: Vec<_> = gates.iter().map(|gate| (gate.metric.as_str(), gate.met)).collect();
+    assert_eq!(met, [("tpot_ms", false), ("latency_ms", true)]);
+    assert!(gates[0].value.is_none() && gates[1].value.is_some());
 }

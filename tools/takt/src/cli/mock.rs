@@ -50,7 +50,7 @@ pub(crate) struct MockArgs {
     #[arg(long, requires = "truth")]
     pub(crate) truth_events: bool,
     /// Close each connection so long after its first answer, without a word
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(long, value_name = "TIME")]
     pub(crate) close_after: Option<Span>,
     /// How the server waits: park, guard, guard:500us or spin
     #[arg(long, value_name = "MODE", default_value = "guard")]
@@ -67,10 +67,6 @@ pub(crate) enum MockMode {
     Instant,
     /// Token by token, at planned times
     Timed,
-}
-
-fn span(text: &str) -> Result<Span, String> {
-    crate::config::parse_span(text)
 }
 
 const AFTER: &str = "\

@@ -69,9 +69,7 @@ fn synthetic_from(
     phase: &Table<'_>,
     stop: &Stop,
 ) -> Result<Source, ConfigError> {
-    for key in ["path", "prompt", "system"] {
-        table.refuse(key, "synthetic prompts come from no file")?;
-    }
+    table.only_for(SYNTHETIC)?;
     if api == Api::Raw {
         return Err(table.error(
             "api `raw` sends bodies, and synthetic prompts are none; give a file, or no dataset",
@@ -99,9 +97,6 @@ fn synthetic_from(
 }
 
 fn file_from(table: &Table<'_>, api: Api) -> Result<Source, ConfigError> {
-    for key in ["prompts", "words"] {
-        table.refuse(key, "it is for `format: synthetic`")?;
-    }
     let path = table.need("path", "name a file, or set `format: synthetic`")?;
     let format = match table.get("format") {
         Some(field) => {
@@ -113,6 +108,7 @@ fn file_from(table: &Table<'_>, api: Api) -> Result<Source, ConfigError> {
             Format::from_path(&file).map_err(|e| path.error(e.to_string()))?
         }
     };
+    table.only_for(format.name())?;
     let column = |key| table.get(key).map(|f| f.text().map(str::to_owned)).transpose();
     if api == Api::Raw {
         table.refuse("system", "api `raw` sends one column as the body")?;

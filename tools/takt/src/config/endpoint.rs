@@ -7,7 +7,7 @@ use takt_wire::{Api, Endpoint, REDACTED, Scheme};
 
 use super::error::ConfigError;
 use super::reader::{Field, Table};
-use super::secret::Secret;
+use super::secret::Credential;
 
 /// The endpoints and what is said to them.
 #[derive(Clone)]
@@ -17,9 +17,9 @@ pub(crate) struct EndpointConfig {
     pub(crate) api: Api,
     /// Empty when requests name none.
     pub(crate) model: String,
-    pub(crate) api_key: Option<Secret>,
+    pub(crate) api_key: Option<Credential>,
     /// In order; a name may repeat.
-    pub(crate) headers: Vec<(String, Secret)>,
+    pub(crate) headers: Vec<(String, Credential)>,
     pub(crate) stream: bool,
     /// Parameters of every request; a row's own goes before them.
     pub(crate) body: Map<String, Json>,
@@ -76,7 +76,7 @@ fn url(field: &Field<'_>) -> Result<Endpoint, ConfigError> {
 }
 
 /// An empty key is none, so that `${KEY:-}` can leave it open.
-fn api_key(table: &Table<'_>) -> Result<Option<Secret>, ConfigError> {
+fn api_key(table: &Table<'_>) -> Result<Option<Credential>, ConfigError> {
     use super::node::Value;
     let Some(field) = table.get("api_key") else { return Ok(None) };
     if let Value::Text(text) | Value::Filled(text) = &field.node.value
@@ -84,31 +84,18 @@ fn api_key(table: &Table<'_>) -> Result<Option<Secret>, ConfigError> {
     {
         return Ok(None);
     }
-    let text = field.text()?;
-    not_redacted(&field, text)?;
-    Ok(Some(Secret::new(text)))
+    Credential::read(&field).map(Some)
 }
 
-fn headers(table: &Table<'_>) -> Result<Vec<(String, Secret)>, ConfigError> {
+fn headers(table: &Table<'_>) -> Result<Vec<(String, Credential)>, ConfigError> {
     let Some(field) = table.get("headers") else { return Ok(Vec::new()) };
     let mut headers = Vec::new();
     for (name, values) in field.entries()? {
         for value in values.items() {
-            let text = value.text()?;
-            not_redacted(&value, text)?;
-            headers.push((name.to_owned(), Secret::new(text)));
+            headers.push((name.to_owned(), Credential::read(&value)?));
         }
     }
     Ok(headers)
-}
-
-fn not_redacted(field: &Field<'_>, text: &str) -> Result<(), ConfigError> {
-    if text.contains(REDACTED) {
-        return Err(field.error(format!(
-            "is `{REDACTED}`: takt wrote this file without its secrets; write ${{VARIABLE}} here"
-        )));
-    }
-    Ok(())
 }
 
 fn object(table: &Table<'_>, key: &str) -> Result<Map<String, Json>, ConfigError> {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::node::Origin;
+use super::secret::{Secret, clear};
 
 /// An error of the configuration: `file:line: key: what is wrong; how to mend it`.
 #[derive(Debug)]
@@ -17,6 +18,12 @@ impl ConfigError {
     /// that may be secrets.
     pub(crate) fn new(at: Origin, path: impl Into<String>, says: impl Into<String>) -> Self {
         Self { at, path: path.into(), says: says.into() }
+    }
+
+    /// The same error with none of `secrets` in its text: a value that is wrong may be quoted.
+    pub(super) fn without(mut self, secrets: &[Secret]) -> Self {
+        clear(&mut self.says, secrets);
+        self
     }
 }
 

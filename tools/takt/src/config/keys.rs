@@ -1,94 +1,344 @@
-//! The keys of the configuration, level by level: those that are honoured and those that a later version
-//! will have. Nothing else is accepted anywhere.
+//! The keys of the configuration, level by level: the one table that everything about keys comes from.
+//!
+//! What is not in it is refused, with the nearest name or the level where the key belongs; what stands
+//! in a place where it would do nothing is refused by the `with` of its row; `takt validate --keys`
+//! prints it, and docs/CONFIG.md holds that print, word for word. A key that is added here and read
+//! nowhere is a fault: what is accepted is honoured.
 
 /// The keys of one level.
 #[derive(Debug)]
 pub(crate) struct Level {
+    /// Its path, for the reference.
+    pub(crate) title: &'static str,
     /// Where it is, for an error text: `under \`endpoint\``.
     pub(crate) place: &'static str,
+    /// The key whose word decides which others have an effect (the `with` of their rows).
+    pub(crate) selector: &'static str,
     /// Keys that are honoured.
-    pub(crate) keys: &'static [&'static str],
+    pub(crate) keys: &'static [Key],
     /// Keys of the documented format that this version does not have.
     pub(crate) later: &'static [&'static str],
 }
 
+/// A key that is honoured.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    /// What it takes.
+    pub(crate) takes: &'static str,
+    /// What holds without it; empty where that is nothing.
+    pub(crate) default: &'static str,
+    /// What it does, in one line.
+    pub(crate) does: &'static str,
+    /// The words of the level's selector with which it has an effect; empty for all.
+    pub(crate) with: &'static [&'static str],
+}
+
+impl Level {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name == name)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|key| key.name)
+    }
+}
+
+impl Key {
+    /// The same key, for some words of the level's selector only.
+    const fn with(mut self, words: &'static [&'static str]) -> Self {
+        self.with = words;
+        self
+    }
+}
+
+const fn key(
+    name: &'static str,
+    takes: &'static str,
+    default: &'static str,
+    does: &'static str,
+) -> Key {
+    Key { name, takes, default, does, with: &[] }
+}
+
 pub(crate) static ROOT: Level = Level {
+    title: "top level",
     place: "at the top level",
+    selector: "",
     keys: &[
-        "name",
-        "endpoint",
-        "dataset",
-        "engine",
-        "connections",
-        "journal",
-        "seed",
-        "order",
-        "limits",
-        "phases",
+        key("name", "text", "the file's name", "name of the run, part of its folder's name"),
+        key("endpoint", "map", "", "where requests go and what each one says; required"),
+        key("dataset", "map", "made-up prompts", "samples of every phase without its own"),
+        key("engine", "map", "", "how the reactor runs"),
+        key("connections", "map", "", "how connections are kept"),
+        key("journal", "`full` or `off`", "full", "whether every record is kept in the run folder"),
+        key(
+            "seed",
+            "whole number",
+            "42",
+            "arrivals, sample order and made-up prompts come from it",
+        ),
+        key(
+            "order",
+            "`without_replacement`, `with_replacement` or `sequential`",
+            "without_replacement",
+            "in which order samples are sent",
+        ),
+        key("limits", "map", "none", "how long a request may take"),
+        key("slo", "map", "none", "what a request and a phase must keep to be good"),
+        key("phases", "list of maps", "", "what is done, one after another; required"),
     ],
-    later: &["tokenizer", "publish", "rng", "slo"],
+    later: &["tokenizer", "publish", "rng"],
 };
 
 pub(crate) static ENDPOINT: Level = Level {
+    title: "endpoint",
     place: "under `endpoint`",
-    keys: &["url", "api", "model", "api_key", "headers", "stream", "body", "extra_body"],
+    selector: "api",
+    keys: &[
+        key(
+            "url",
+            "address or list of them",
+            "",
+            "http://host:port with or without /v1, or unix:/path; several are used in turn",
+        ),
+        key("api", "`openai-chat`, `openai-completions` or `raw`", "openai-chat", "what is spoken"),
+        key("model", "text", "", "the model that requests name"),
+        key(
+            "api_key",
+            "text, or {file: PATH}",
+            "none",
+            "sent as `Authorization: Bearer`, shown nowhere; empty is none",
+        ),
+        key(
+            "headers",
+            "map of names to text, {file: PATH} or lists of them",
+            "",
+            "headers of every request; a list repeats one",
+        ),
+        key("stream", "true or false", "true where the API streams", "ask for streamed answers"),
+        key("body", "map", "", "parameters of every request; a row's own override them"),
+        key("extra_body", "map", "", "parameters of every request that override a row's own"),
+    ],
     later: &[],
 };
 
+pub(crate) static FROM_FILE: Level = Level {
+    title: "endpoint.headers.NAME",
+    place: "under a header or `api_key`",
+    selector: "",
+    keys: &[key("file", "path", "", "a file whose one line is the value; it is kept secret")],
+    later: &[],
+};
+
+/// Formats of files, as `dataset.format` has them.
+const FILES: &[&str] = &["jsonl", "json", "csv", "text"];
+
 pub(crate) static DATASET: Level = Level {
+    title: "dataset",
     place: "under `dataset`",
-    keys: &["path", "format", "prompt", "system", "prompts", "words"],
+    selector: "format",
+    keys: &[
+        key("path", "path", "", "the file; a relative path is relative to this file").with(FILES),
+        key(
+            "format",
+            "`jsonl`, `json`, `csv`, `text` or `synthetic`",
+            "by the suffix of `path`",
+            "how the file is read, or that prompts are made up",
+        ),
+        key("prompt", "text", "found by its name", "column that holds the prompt").with(FILES),
+        key("system", "text", "found by its name", "column that holds a system prompt").with(FILES),
+        key("prompts", "whole number", "one a request", "how many prompts to make up")
+            .with(&["synthetic"]),
+        key("words", "whole number, or {min, max}", "64", "words of a made-up prompt")
+            .with(&["synthetic"]),
+    ],
     later: &["truth"],
 };
 
-pub(crate) static WORDS: Level =
-    Level { place: "under `dataset.words`", keys: &["min", "max"], later: &[] };
+pub(crate) static WORDS: Level = Level {
+    title: "dataset.words",
+    place: "under `dataset.words`",
+    selector: "",
+    keys: &[
+        key("min", "whole number", "", "the fewest"),
+        key("max", "whole number", "", "the most; in between all are equally likely"),
+    ],
+    later: &[],
+};
 
-pub(crate) static ENGINE: Level =
-    Level { place: "under `engine`", keys: &["wait", "core"], later: &["pacer", "rx_timestamps"] };
+pub(crate) static ENGINE: Level = Level {
+    title: "engine",
+    place: "under `engine`",
+    selector: "",
+    keys: &[
+        key("wait", "`park`, `guard`, `guard:500us` or `spin`", "guard", "how the reactor waits"),
+        key("core", "whole number", "not pinned", "core that the reactor's thread is pinned to"),
+    ],
+    later: &["pacer", "rx_timestamps"],
+};
 
 pub(crate) static CONNECTIONS: Level = Level {
+    title: "connections",
     place: "under `connections`",
-    keys: &["max", "retry_stale"],
+    selector: "",
+    keys: &[
+        key("max", "whole number", "as open files allow", "the most connections to each address"),
+        key(
+            "retry_stale",
+            "true or false",
+            "true",
+            "send once more what dies on a reused connection before any answer",
+        ),
+    ],
     later: &["source_addresses", "tls"],
 };
 
 pub(crate) static LIMITS: Level = Level {
+    title: "limits",
     place: "under `limits`",
     keys: &[
-        "request_timeout",
-        "first_byte_timeout",
-        "connect_timeout",
-        "endpoint_response_idle_timeout",
-        "run_timeout",
+        key("request_timeout", "duration", "none", "the longest that a request may take"),
+        key("first_byte_timeout", "duration", "none", "from the send to the first byte"),
+        key("connect_timeout", "duration", "none", "the longest that connecting may take"),
+        key(
+            "endpoint_response_idle_timeout",
+            "duration",
+            "none",
+            "fail the run when nothing comes for so long while requests are in flight",
+        ),
+        key("run_timeout", "duration", "none", "the longest that the whole run may take"),
+    ],
+    later: &[],
+};
+
+pub(crate) static SLO: Level = Level {
+    title: "slo",
+    place: "under `slo`",
+    selector: "",
+    keys: &[
+        key(
+            "ttft_ms",
+            "number, or {p99: number}",
+            "",
+            "time to first token; a number is for each request, percentiles are for the phase",
+        ),
+        key("tpot_ms", "number, or {p99: number}", "", "time per output token after the first"),
+        key("latency_ms", "number, or {p99: number}", "", "to the last byte"),
+    ],
+    later: &[],
+};
+
+pub(crate) static PERCENTILES: Level = Level {
+    title: "slo.ttft_ms",
+    place: "under a metric of `slo`",
+    selector: "",
+    keys: &[
+        key("p50", "number", "", "milliseconds that half of the requests keep"),
+        key("p75", "number", "", "milliseconds that three quarters keep"),
+        key("p90", "number", "", "milliseconds that 90 of 100 keep"),
+        key("p95", "number", "", "milliseconds that 95 of 100 keep"),
+        key("p99", "number", "", "milliseconds that 99 of 100 keep"),
+        key("p99.9", "number", "", "milliseconds that 999 of 1000 keep"),
     ],
     later: &[],
 };
 
 pub(crate) static PHASE: Level = Level {
+    title: "phases[]",
     place: "in a phase",
+    selector: "type",
     keys: &[
-        "name",
-        "type",
-        "load",
-        "dataset",
-        "requests",
-        "duration",
-        "min_duration",
-        "max_duration",
-        "drain_after",
-        "drain_timeout",
-        "seed",
+        key("name", "text", "", "unique; every figure is kept under it; required"),
+        key("type", "`performance` or `warmup`", "performance", "whether it is measured"),
+        key("load", "map", "", "the load pattern; required"),
+        key("dataset", "map", "that of the top level", "its own samples"),
+        key("requests", "whole number", "the dataset once", "issue exactly so many"),
+        key("duration", "duration", "", "stop issuing then; with `requests`, whichever is first"),
+        key("min_duration", "duration", "", "repeat the dataset, in whole passes, until then"),
+        key("max_duration", "duration", "none", "a cap; a phase that it ends is `capped`"),
+        key(
+            "drain_after",
+            "true or false",
+            "true; warmup: false",
+            "wait for what is in flight before the next phase",
+        ),
+        key("drain_timeout", "duration", "none", "give up waiting; the rest is `unanswered`"),
+        key("seed", "whole number", "`seed` plus the phase's place", "its own random streams"),
     ],
     later: &["score"],
 };
 
 pub(crate) static LOAD: Level = Level {
+    title: "phases[].load",
     place: "under `load` of a phase",
-    keys: &["pattern", "rate", "target_concurrency", "max_in_flight"],
+    selector: "pattern",
+    keys: &[
+        key(
+            "pattern",
+            "`poisson`, `constant`, `max_throughput` or `concurrency`",
+            "",
+            "when requests are sent; required",
+        ),
+        key("rate", "number", "", "arrivals a second, on average").with(&["poisson", "constant"]),
+        key("target_concurrency", "whole number", "", "requests kept in flight")
+            .with(&["concurrency"]),
+        key("max_in_flight", "whole number", "4096", "the most in flight")
+            .with(&["max_throughput"]),
+    ],
     later: &["burstiness", "speed", "history", "turn_timeout", "enable_salt"],
 };
 
-/// All of them, to find where a misplaced key belongs.
-pub(crate) static LEVELS: [&Level; 9] =
-    [&ROOT, &ENDPOINT, &DATASET, &WORDS, &ENGINE, &CONNECTIONS, &LIMITS, &PHASE, &LOAD];
+/// All of them, to find where a misplaced key belongs, and for the reference.
+pub(crate) static LEVELS: [&Level; 12] = [
+    &ROOT,
+    &ENDPOINT,
+    &FROM_FILE,
+    &DATASET,
+    &WORDS,
+    &ENGINE,
+    &CONNECTIONS,
+    &LIMITS,
+    &SLO,
+    &PERCENTILES,
+    &PHASE,
+    &LOAD,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_says_what_it_takes_and_does_and_is_there_once() {
+        for level in LEVELS {
+            for (place, key) in level.keys.iter().enumerate() {
+                let at = format!("{}.{}", level.title, key.name);
+                assert!(!key.takes.is_empty() && !key.does.is_empty(), "{at}");
+                assert!(!level.later.contains(&key.name), "{at} is both here and still to come");
+                assert!(level.keys[..place].iter().all(|k| k.name != key.name), "{at} twice");
+                assert!(key.with.is_empty() || level.has(level.selector), "{at}: no selector");
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_is_read_somewhere() {
+        // Percentiles are read by the names in the table itself.
+        let sources = [
+            include_str!("mod.rs"),
+            include_str!("endpoint.rs"),
+            include_str!("dataset.rs"),
+            include_str!("phase.rs"),
+            include_str!("secret.rs"),
+            include_str!("slo.rs"),
+        ]
+        .concat();
+        for level in LEVELS.into_iter().filter(|level| !std::ptr::eq(*level, &PERCENTILES)) {
+            for key in level.keys {
+                let quoted = format!("\"{}\"", key.name);
+                assert!(sources.contains(&quoted), "{}.{} is read nowhere", level.title, key.name);
+            }
+        }
+    }
+}

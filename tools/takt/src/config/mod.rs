@@ -19,6 +19,7 @@ mod reader;
 mod resolved;
 mod secret;
 mod set;
+mod slo;
 #[cfg(test)]
 mod tests;
 mod vars;
@@ -33,11 +34,11 @@ pub(crate) use endpoint::EndpointConfig;
 pub(crate) use error::ConfigError;
 pub(crate) use node::{Key, Node, Origin, Value};
 pub(crate) use phase::{Load, OrderKind, Phase};
-pub(crate) use reader::parse_span;
-pub(crate) use secret::{Secret, all_of as secrets_of};
+pub(crate) use secret::{SHORTEST as SHORTEST_SECRET, Secret, clear};
 pub(crate) use set::{apply as apply_set, put};
 
 use reader::Table;
+use slo::Slo;
 
 /// A configuration, checked as far as that goes without looking at data sets and endpoints.
 #[derive(Clone, Debug)]
@@ -59,6 +60,9 @@ pub(crate) struct Config {
     pub(crate) seed: u64,
     pub(crate) order: OrderKind,
     pub(crate) limits: RunLimits,
+    pub(crate) slo: Option<Slo>,
+    /// Everything that must be printed nowhere.
+    pub(crate) secrets: Vec<Secret>,
     /// At least one.
     pub(crate) phases: Vec<Phase>,
 }
@@ -95,6 +99,11 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 impl Config {
     /// Reads the tree for meaning. `default_name` is the run's name when it gives none.
     pub(crate) fn read(tree: &Node, default_name: &str) -> Result<Self, ConfigError> {
+        Self::understand(tree, default_name)
+            .map_err(|error| error.without(&secret::sorted(tree.all_secrets())))
+    }
+
+    fn understand(tree: &Node, default_name: &str) -> Result<Self, ConfigError> {
         let root = Table::open(tree, "", &keys::ROOT)?;
         let name = match root.get("name") {
             Some(field) => field.text()?.to_owned(),
@@ -114,6 +123,10 @@ impl Config {
             None => true,
         };
         let limits = limits(&root)?;
+        let slo = Slo::read(&root, &endpoint)?;
+        let mut secrets = secret::all_of(&endpoint);
+        secrets.extend(tree.all_secrets());
+        let secrets = secret::sorted(secrets);
         let phases = phase::read_all(&root, &endpoint, seed)?;
         Ok(Self {
             name,
@@ -126,6 +139,8 @@ impl Config {
             seed,
             order,
             limits,
+            slo,
+            secrets,
             phases,
         })
     }

@@ -11,12 +11,15 @@ use serde_json::Number;
 use serde_saphyr::Spanned;
 
 use super::error::ConfigError;
+use super::secret::Secret;
 
 /// A value and its origin.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
     pub(crate) at: Origin,
+    /// What was filled in from variables whose names say that they hold secrets.
+    pub(crate) secrets: Vec<Secret>,
 }
 
 /// What a value can be.
@@ -69,7 +72,7 @@ impl Node {
     }
 
     pub(crate) fn new(value: Value, at: Origin) -> Self {
-        Self { value, at }
+        Self { value, at, secrets: Vec::new() }
     }
 
     pub(crate) fn text(text: impl Into<String>, at: Origin) -> Self {
@@ -88,6 +91,18 @@ impl Node {
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         let Value::Map(entries) = &self.value else { return None };
         entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// All secrets that were filled in, here and below.
+    pub(crate) fn all_secrets(&self) -> Vec<Secret> {
+        let mut found = self.secrets.clone();
+        match &self.value {
+            Value::List(items) => found.extend(items.iter().flat_map(Self::all_secrets)),
+            Value::Map(entries) => found.extend(entries.iter().flat_map(|(_, v)| v.all_secrets())),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Filled(_) => {
+            }
+        }
+        found
     }
 
     /// What this is, for an error text. Never shows the value.

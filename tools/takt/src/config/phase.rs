@@ -97,11 +97,7 @@ impl Load {
         let words = ["poisson", "constant", "max_throughput", "concurrency"].map(|w| (w, w));
         let pattern = table.need("pattern", "poisson, constant, max_throughput or concurrency")?;
         let pattern = pattern.choice(&words, &["gamma", "ramp", "trace", "agentic"])?;
-        let only = |keys: &[&str]| {
-            let others = ["rate", "target_concurrency", "max_in_flight"];
-            let why = format!("pattern `{pattern}` does not use it");
-            others.iter().filter(|o| !keys.contains(o)).try_for_each(|o| table.refuse(o, &why))
-        };
+        table.only_for(pattern)?;
         let rate = || {
             let field = table.need("rate", "requests a second, on average")?;
             let rate = field.positive()?;
@@ -113,21 +109,13 @@ impl Load {
             }
         };
         Ok(match pattern {
-            "poisson" => {
-                only(&["rate"])?;
-                Self::Poisson { rate: rate()? }
-            }
-            "constant" => {
-                only(&["rate"])?;
-                Self::Constant { rate: rate()? }
-            }
+            "poisson" => Self::Poisson { rate: rate()? },
+            "constant" => Self::Constant { rate: rate()? },
             "max_throughput" => {
-                only(&["max_in_flight"])?;
                 let bound = table.get("max_in_flight").map(|f| f.count(1, u64::MAX)).transpose()?;
                 Self::MaxThroughput { max_in_flight: bound.unwrap_or(IN_FLIGHT) }
             }
             _ => {
-                only(&["target_concurrency"])?;
                 let target = table.need("target_concurrency", "requests to keep in flight")?;
                 Self::Concurrency { target: target.count(1, TARGET_MAX)? as u32 }
             }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use takt_time::Span;
+use takt_time::{Span, SpanError};
 
 use super::error::{ConfigError, nearest};
 use super::keys::{self, Level};
@@ -16,6 +16,7 @@ use super::node::{Node, Origin, Value};
 pub(crate) struct Table<'a> {
     node: &'a Node,
     path: String,
+    level: &'static Level,
 }
 
 /// A value under a key.
@@ -38,12 +39,22 @@ impl<'a> Table<'a> {
             return Err(ConfigError::new(node.at.clone(), path, want));
         };
         for (key, _) in entries {
-            if !level.keys.contains(&key.name.as_str()) {
+            if !level.has(&key.name) {
                 let says = unknown(&key.name, level);
                 return Err(ConfigError::new(key.at.clone(), below(&path, &key.name), says));
             }
         }
-        Ok(Self { node, path })
+        Ok(Self { node, path, level })
+    }
+
+    /// Refuses the keys that have no effect with this `word` of the level's selector.
+    pub(crate) fn only_for(&self, word: &str) -> Result<(), ConfigError> {
+        let Level { selector, keys, .. } = self.level;
+        let idle = |key: &&keys::Key| !key.with.is_empty() && !key.with.contains(&word);
+        keys.iter().filter(idle).try_for_each(|key| {
+            let with = or_list(key.with.iter().copied());
+            self.refuse(key.name, &format!("{selector} `{word}` does not use it, {with} does"))
+        })
     }
 
     /// The value under `key`; `None` when it is not there or null.
@@ -146,7 +157,7 @@ impl<'a> Field<'a> {
                 _ => self.must_be("a duration such as 60s, 500ms or 2m"),
             });
         };
-        let span = parse_span(text).map_err(|says| self.error(says))?;
+        let span: Span = text.parse().map_err(|e: SpanError| self.error(e.to_string()))?;
         if span == Span::ZERO {
             return Err(self.error("must be longer than nothing"));
         }
@@ -213,20 +224,6 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Reads a duration.
-pub(crate) fn parse_span(text: &str) -> Result<Span, String> {
-    let text = text.trim();
-    if text.parse::<f64>().is_ok() {
-        return Err(format!("needs a unit: write {text}s or {text}ms"));
-    }
-    match humantime::parse_duration(text) {
-        Ok(duration) => u64::try_from(duration.as_nanos())
-            .map(Span::from_nanos)
-            .map_err(|_| "is longer than any run can be".to_owned()),
-        Err(error) => Err(format!("is no duration ({error}); write 60s, 500ms or 2m")),
-    }
-}
-
 /// The path of `key` below `path`.
 pub(crate) fn below(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
@@ -246,33 +243,18 @@ fn unknown(key: &str, level: &'static Level) -> String {
         return "is not supported by this version of takt".to_owned();
     }
     let elsewhere = || {
-        let places: Vec<_> = keys::LEVELS
-            .iter()
-            .filter(|other| other.keys.contains(&key))
-            .map(|other| other.place)
-            .collect();
+        let places: Vec<_> =
+            keys::LEVELS.iter().filter(|other| other.has(key)).map(|other| other.place).collect();
         (!places.is_empty())
             .then(|| format!("is not known here; it belongs {}", places.join(" or ")))
     };
     if let Some(says) = elsewhere() {
         return says;
     }
-    match nearest(key, level.keys.iter().copied()) {
+    match nearest(key, level.names()) {
         Some(near) => format!("is not known; did you mean `{near}`?"),
-        None => format!("is not known; known here: {}", level.keys.join(", ")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_need_a_unit_and_read_as_people_write_them() {
-        for (text, ms) in [("60s", 60_000), ("500ms", 500), ("2m", 120_000), ("1m 30s", 90_000)] {
-            assert_eq!(parse_span(text), Ok(Span::from_millis(ms)), "{text}");
+        None => {
+            format!("is not known; known here: {}", level.names().collect::<Vec<_>>().join(", "))
         }
-        assert!(parse_span("60").unwrap_err().contains("60s"));
-        assert!(parse_span("soon").unwrap_err().contains("60s"));
     }
 }

@@ -12,12 +12,13 @@ use super::Config;
 use super::dataset::{SYNTHETIC, Source};
 use super::endpoint::EndpointConfig;
 use super::phase::{Load, Phase};
+use super::secret::{self, Credential};
 
 impl Config {
     /// The configuration as JSON. Reading it again gives the same, secrets aside.
     pub(crate) fn resolved(&self) -> Json {
         let limits = &self.limits;
-        json!({
+        let mut json = json!({
             "name": self.name,
             "endpoint": endpoint(&self.endpoint),
             "engine": {"wait": self.wait.to_string(), "core": self.core},
@@ -33,7 +34,17 @@ impl Config {
                 "run_timeout": span(limits.run_timeout),
             },
             "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(slo) = &self.slo {
+            json["slo"] = slo.to_json();
+        }
+        self.hide(&mut json);
+        json
+    }
+
+    /// Takes every secret out of a document that is to be written.
+    pub(crate) fn hide(&self, json: &mut Json) {
+        secret::hide(json, &self.secrets);
     }
 
     /// The configuration as a file that can be run again once its secrets are put back.
@@ -53,15 +64,14 @@ fn endpoint(endpoint: &EndpointConfig) -> Json {
     if !endpoint.model.is_empty() {
         out.insert("model".into(), json!(endpoint.model));
     }
-    if endpoint.api_key.is_some() {
-        out.insert("api_key".into(), json!(REDACTED));
+    if let Some(key) = &endpoint.api_key {
+        out.insert("api_key".into(), credential(key, true));
     }
     let mut headers: Map<String, Json> = Map::new();
     for (name, value) in &endpoint.headers {
-        let shown = if is_secret_name(name) { REDACTED } else { value.reveal() };
         let values = headers.entry(name.clone()).or_insert_with(|| json!([]));
         if let Json::Array(values) = values {
-            values.push(json!(shown));
+            values.push(credential(value, is_secret_name(name)));
         }
     }
     out.insert("headers".into(), Json::Object(headers));
@@ -71,6 +81,15 @@ fn endpoint(endpoint: &EndpointConfig) -> Json {
     }
     out.insert("body".into(), without_secrets(&endpoint.body));
     Json::Object(out)
+}
+
+/// A header's value: what can be read again from its file is, what is secret is not shown.
+fn credential(given: &Credential, is_secret: bool) -> Json {
+    match &given.file {
+        Some(path) => json!({"file": absolute(path)}),
+        None if is_secret => json!(REDACTED),
+        None => json!(given.value.reveal()),
+    }
 }
 
 fn phase(phase: &Phase) -> Json {
@@ -125,8 +144,7 @@ fn absolute(path: &Path) -> String {
 }
 
 fn span(span: Option<Span>) -> Option<String> {
-    let span = std::time::Duration::from_nanos(span?.as_nanos());
-    Some(humantime::format_duration(span).to_string())
+    span.map(Span::exact)
 }
 
 /// Strings whose names say that they are secrets are taken out, at any depth.

@@ -1,11 +1,16 @@
 //! Text that may be a secret: it goes to the endpoint and is printed nowhere.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
-use takt_wire::is_secret_name;
+use takt_wire::{REDACTED, is_secret_name};
 
 use super::EndpointConfig;
+use super::error::ConfigError;
+use super::keys;
+use super::node::Value;
+use super::reader::Field;
 
 /// A value that no `Debug` shows. There is no `Display`.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,16 +29,53 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(takt_wire::REDACTED)
+        f.write_str(REDACTED)
+    }
+}
+
+/// Text for a header, and where it was read if that was a file of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Credential {
+    pub(crate) value: Secret,
+    /// A run can be repeated with the file; what it holds is a secret, whatever the header is called.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl Credential {
+    /// Text, or `{file: PATH}` for what that file holds, white space around it left out.
+    pub(super) fn read(field: &Field<'_>) -> Result<Self, ConfigError> {
+        if !matches!(field.node.value, Value::Map(_)) {
+            let text = field.text()?;
+            if text.contains(REDACTED) {
+                return Err(field.error(format!(
+                    "is `{REDACTED}`: takt wrote this file without its secrets; write \
+                     ${{VARIABLE}} here, or {{file: PATH}}"
+                )));
+            }
+            return Ok(Self { value: Secret::new(text), file: None });
+        }
+        let table = field.table(&keys::FROM_FILE)?;
+        let file = table.need("file", "name the file that holds the value")?;
+        let path = file.path()?;
+        let shown = path.display();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| file.error(format!("{shown}: cannot be read: {error}")))?;
+        let text = text.trim();
+        if text.is_empty() || text.contains(['\r', '\n']) {
+            return Err(file.error(format!("{shown}: must hold one line of text")));
+        }
+        Ok(Self { value: Secret::new(text), file: Some(path) })
     }
 }
 
 /// Every secret that goes to the endpoint: wherever one may stand, a server may repeat it.
 pub(crate) fn all_of(endpoint: &EndpointConfig) -> Vec<Secret> {
-    let mut found: Vec<_> = endpoint.api_key.iter().cloned().collect();
-    for (_, value) in endpoint.headers.iter().filter(|(name, _)| is_secret_name(name)) {
-        found.push(value.clone());
-        found.extend(crumbs(value.reveal()).map(Secret::new));
+    let mut found: Vec<_> = endpoint.api_key.iter().map(|key| key.value.clone()).collect();
+    for (name, given) in &endpoint.headers {
+        if given.file.is_some() || is_secret_name(name) {
+            found.push(given.value.clone());
+            found.extend(crumbs(given.value.reveal()).map(Secret::new));
+        }
     }
     let queries = endpoint.urls.iter().filter_map(|url| url.query());
     for (name, value) in queries.flat_map(|query| query.split('&')).filter_map(pair) {
@@ -89,4 +131,34 @@ fn in_body(map: &Map<String, Json>, found: &mut Vec<Secret>) {
     map.iter().for_each(|(name, value)| look(name, value, found));
 }
 
+/// Fit to be looked for: without those that are too short to be told from other text, the longest first,
+/// since one may be part of another.
+pub(super) fn sorted(mut secrets: Vec<Secret>) -> Vec<Secret> {
+    secrets.retain(|secret| secret.0.len() >= SHORTEST);
+    secrets.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
+    secrets.dedup();
+    secrets
+}
+
+/// Takes secrets out of a text.
+pub(crate) fn clear(text: &mut String, secrets: &[Secret]) {
+    for secret in secrets.iter().map(Secret::reveal) {
+        if text.contains(secret) {
+            *text = text.replace(secret, REDACTED);
+        }
+    }
+}
+
+/// Takes secrets out of every text of a document; names of keys stay.
+pub(super) fn hide(json: &mut Json, secrets: &[Secret]) {
+    match json {
+        Json::String(text) => clear(text, secrets),
+        Json::Array(items) => items.iter_mut().for_each(|item| hide(item, secrets)),
+        Json::Object(map) => map.values_mut().for_each(|value| hide(value, secrets)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+}
+
+/// A shorter text would be found where it means something else.
+pub(crate) const SHORTEST: usize = 4;
 const SHORTEST_CRUMB: usize = 8;

@@ -55,7 +55,7 @@ fn max_throughput_is_bounded_when_nobody_says_so_and_the_bound_is_written_down()
 fn a_whole_configuration_is_read_as_it_stands() {
     let config = read(SWEEP).unwrap();
     assert_eq!(config.endpoint.api, Api::OpenaiChat);
-    assert_eq!(config.endpoint.api_key.as_ref().unwrap().reveal(), "hunter2");
+    assert_eq!(config.endpoint.api_key.as_ref().unwrap().value.reveal(), "hunter2");
     assert_eq!(config.endpoint.headers.len(), 3);
     assert_eq!((config.wait, config.core), (WaitMode::Spin, Some(1)));
     assert_eq!((config.max_connections, config.retry_stale), (Some(64), false));
@@ -133,8 +133,12 @@ fn k1_what_would_have_no_effect_is_refused() {
         ("requests: 32}", "requests: 32, drain_timeout: 1s}", "this phase is not drained"),
         ("duration: 90s", "duration: 90s, min_duration: 2s", "min_duration: has no effect"),
         ("duration: 90s", "duration: 90s, max_duration: 2m", "max_duration: has no effect"),
-        ("format: synthetic", "format: synthetic, path: x", "synthetic prompts come from no file"),
-        ("prompt: question", "words: 7", "words: has no effect: it is for `format: synthetic`"),
+        ("format: synthetic", "format: synthetic, path: x", "format `synthetic` does not use it"),
+        (
+            "prompt: question",
+            "words: 7",
+            "words: has no effect: format `jsonl` does not use it, `synthetic` does",
+        ),
         ("openai-chat", "raw", "endpoint.model: has no effect: api `raw`"),
     ] {
         let error = refused(&sweep(from, to));
@@ -145,7 +149,7 @@ fn k1_what_would_have_no_effect_is_refused() {
 #[test]
 fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
     for (from, to) in [
-        ("engine:", "slo: {}\nengine:"),
+        ("engine:", "tokenizer: t\nengine:"),
         ("type: warmup", "type: accuracy"),
         ("pattern: poisson, rate: 12.5", "pattern: gamma"),
         ("api: openai-chat", "api: sglang-generate"),

@@ -2,10 +2,14 @@
 //!
 //! As in a shell, the default stands in for a variable that is not set or is empty. `$$` is a dollar sign,
 //! and a dollar sign before anything else is itself. Only values are filled in, after the file was taken
-//! apart: what a variable holds can add no key and no line.
+//! apart: what a variable holds can add no key and no line. What comes from a variable whose name says
+//! that it is a secret (`…_KEY`, `…_TOKEN`) is remembered as one, wherever it is put.
+
+use takt_wire::is_secret_name;
 
 use super::error::ConfigError;
 use super::node::{Node, Value};
+use super::secret::Secret;
 
 /// Fills in all variables of a tree; `lookup` is the environment.
 pub(crate) fn fill_in(
@@ -22,8 +26,9 @@ fn fill(
 ) -> Result<(), ConfigError> {
     match &mut node.value {
         Value::Text(text) => {
-            if let Some(filled) = expand(text, lookup)
-                .map_err(|says| ConfigError::new(node.at.clone(), path, says))?
+            let expanded = expand(text, lookup, &mut node.secrets);
+            if let Some(filled) =
+                expanded.map_err(|says| ConfigError::new(node.at.clone(), path, says))?
             {
                 node.value = filled;
             }
@@ -44,7 +49,11 @@ fn fill(
 }
 
 /// The text with its variables filled in; `None` when it has neither variables nor `$$`.
-fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Option<Value>, String> {
+fn expand(
+    text: &str,
+    lookup: &dyn Fn(&str) -> Option<String>,
+    secrets: &mut Vec<Secret>,
+) -> Result<Option<Value>, String> {
     if !text.contains('$') {
         return Ok(None);
     }
@@ -57,7 +66,11 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Option<
             rest = after;
         } else if let Some(inside) = after.strip_prefix('{') {
             let end = inside.find('}').ok_or("`${` without `}`; write `$${` for a plain `${`")?;
-            out.push_str(&value_of(&inside[..end], lookup)?);
+            let value = value_of(&inside[..end], lookup)?;
+            if value.is_secret {
+                secrets.push(Secret::new(value.text.trim()));
+            }
+            out.push_str(&value.text);
             rest = &inside[end + 1..];
             filled = true;
         } else {
@@ -69,7 +82,13 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Option<
     Ok(Some(if filled { Value::Filled(out) } else { Value::Text(out) }))
 }
 
-fn value_of(inside: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+/// What stands in place of a variable.
+struct Filling {
+    text: String,
+    is_secret: bool,
+}
+
+fn value_of(inside: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Filling, String> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
@@ -81,10 +100,11 @@ fn value_of(inside: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Str
     if name.is_empty() || !name.chars().all(usual) {
         return Err(format!("`${{{name}}}` names no variable; write ${{NAME}}"));
     }
+    let plain = |default: &str| Ok(Filling { text: default.to_owned(), is_secret: false });
     match (lookup(name), default) {
-        (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
-        (Some(value), _) => Ok(value),
-        (None, Some(default)) => Ok(default.to_owned()),
+        (Some(value), Some(default)) if value.is_empty() => plain(default),
+        (Some(text), _) => Ok(Filling { text, is_secret: is_secret_name(name) }),
+        (None, Some(default)) => plain(default),
         (None, None) => {
             Err(format!("the variable {name} is not set; set it, or write ${{{name}:-default}}"))
         }
@@ -121,6 +141,17 @@ mod tests {
         ] {
             assert_eq!(filled(text).unwrap().to_string(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn k3_what_a_variable_of_a_secret_s_name_held_is_remembered() {
+        let environment = |name: &str| Some(format!("value of {name}"));
+        let text = "{a: [x, '${TEAM}/${API_KEY}'], b: '${M_TOKEN:-none}', c: '$${KEY}'}";
+        let mut node = Node::from_yaml(text, "f.yaml").unwrap();
+        fill_in(&mut node, &environment).unwrap();
+        let found = node.all_secrets();
+        let found: Vec<_> = found.iter().map(Secret::reveal).collect();
+        assert_eq!(found, ["value of API_KEY", "value of M_TOKEN"]);
     }
 
     #[test]
