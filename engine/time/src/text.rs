@@ -110,8 +110,9 @@ fn part(number: &str, unit: &str) -> Result<u64, SpanError> {
     let whole: u64 = whole.parse().map_err(|_| SpanError::TooLong)?;
     // Units are below 10^14 ns, so further digits are less than a nanosecond.
     let fraction = &fraction[..fraction.len().min(FINEST)];
-    let tenths = if fraction.is_empty() { 0 } else { fraction.parse().unwrap_or(0) };
-    let below = u128::from(size) * u128::from::<u64>(tenths) / 10u128.pow(fraction.len() as u32);
+    // Digits alone, or nothing, which is none.
+    let parts: u128 = fraction.parse().unwrap_or(0);
+    let below = u128::from(size) * parts / 10u128.pow(fraction.len() as u32);
     // Below one unit, since the fraction is below one.
     let below = u64::try_from(below).unwrap_or(u64::MAX);
     whole.checked_mul(size).and_then(|ns| ns.checked_add(below)).ok_or(SpanError::TooLong)

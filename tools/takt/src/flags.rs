@@ -1,5 +1,7 @@
 //! The flags of `takt run` put into the tree of the configuration, each at the key that it stands for.
 
+use std::path::Path;
+
 use anyhow::bail;
 
 use crate::cli::{Arrivals, RunArgs};
@@ -17,9 +19,22 @@ pub(crate) fn configuration(args: &RunArgs) -> anyhow::Result<Config> {
     for argument in &args.set {
         config::apply_set(&mut tree, argument)?;
     }
-    let stem = args.config.as_ref().and_then(|path| path.file_stem());
-    let name = stem.map_or("run".into(), |stem| stem.to_string_lossy());
+    let name = args.config.as_ref().map_or("run".to_owned(), |path| stem(path));
     Ok(Config::read(&tree, &name)?)
+}
+
+/// The configuration that a file and `--set` add up to.
+pub(crate) fn from_file(path: &Path, set: &[String]) -> anyhow::Result<Config> {
+    let mut tree = config::read_file(path)?;
+    for argument in set {
+        config::apply_set(&mut tree, argument)?;
+    }
+    Ok(Config::read(&tree, &stem(path))?)
+}
+
+/// The name of a run whose file gives none.
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or("run".into(), |stem| stem.to_string_lossy()).into_owned()
 }
 
 fn put_flags(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {

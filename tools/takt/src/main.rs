@@ -29,6 +29,7 @@ mod said;
 mod samples;
 mod scrub;
 mod stops;
+mod validate;
 mod watched;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     let console = Console::new(match &cli.command {
         Command::Run(args) => args.output,
         Command::Quickstart(args) => args.output,
-        Command::Mock(_) | Command::Report(_) => plain,
+        Command::Mock(_) | Command::Report(_) | Command::Validate(_) => plain,
     });
     // A panic has printed its words already; it must not choose the exit code as well.
     let done = catch_unwind(AssertUnwindSafe(|| dispatch(&cli.command, &console)));
@@ -66,6 +67,7 @@ fn dispatch(command: &Command, console: &Console) -> Result<Exit, Failure> {
     match command {
         Command::Quickstart(args) => quickstart::quickstart(args, console),
         Command::Run(args) => run::run(args, console),
+        Command::Validate(args) => validate::validate(args, console),
         Command::Mock(args) => mock::mock(args),
         Command::Report(args) => report::report(args, console),
     }

@@ -108,7 +108,8 @@ pub(crate) fn measure(
     outcome::report(&ended, finished, &folder, options, console)
 }
 
-fn phases(
+/// What the session is to do, phase by phase.
+pub(crate) fn phases(
     config: &Config,
     prepared: &[Rc<RefCell<Prepared>>],
 ) -> Result<Vec<PhaseConfig>, Failure> {

@@ -2,6 +2,7 @@
 
 mod mock;
 mod run;
+mod validate;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use mock::{MockArgs, MockMode};
 pub(crate) use run::{Arrivals, RunArgs};
+pub(crate) use validate::ValidateArgs;
 
 /// A measuring instrument for inference endpoints.
 #[derive(Debug, Parser)]
@@ -26,6 +28,8 @@ pub(crate) enum Command {
     Quickstart(QuickstartArgs),
     /// Drive an endpoint, record every request, print a report
     Run(Box<RunArgs>),
+    /// Check a configuration and its datasets, and say what a run would do; nothing is sent
+    Validate(ValidateArgs),
     /// Serve answers whose timing is known, to measure or to try things against
     Mock(Box<MockArgs>),
     /// Make the report of a run again from its folder, also of one that was killed
@@ -95,6 +99,7 @@ Examples:
   takt run --url http://127.0.0.1:8000 --model m --dataset q.jsonl --rate 50 --requests 500
   takt run --url http://127.0.0.1:8000 --model m --concurrency 16 --duration 60s
   takt run sweep.yaml --out runs/monday --strict
+  takt validate sweep.yaml
   takt mock --listen 127.0.0.1:8000 --mode timed --ttft 200ms --tpot 20ms
   takt report runs/monday --format json
 

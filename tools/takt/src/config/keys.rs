@@ -197,6 +197,7 @@ pub(crate) static CONNECTIONS: Level = Level {
 pub(crate) static LIMITS: Level = Level {
     title: "limits",
     place: "under `limits`",
+    selector: "",
     keys: &[
         key("request_timeout", "duration", "none", "the longest that a request may take"),
         key("first_byte_timeout", "duration", "none", "from the send to the first byte"),

@@ -16,6 +16,7 @@ mod keys;
 mod node;
 mod phase;
 mod reader;
+mod reference;
 mod resolved;
 mod secret;
 mod set;
@@ -34,6 +35,7 @@ pub(crate) use endpoint::EndpointConfig;
 pub(crate) use error::ConfigError;
 pub(crate) use node::{Key, Node, Origin, Value};
 pub(crate) use phase::{Load, OrderKind, Phase};
+pub(crate) use reference::reference;
 pub(crate) use secret::{SHORTEST as SHORTEST_SECRET, Secret, clear};
 pub(crate) use set::{apply as apply_set, put};
 
