@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use crate::cli::{Arrivals, RunArgs};
+use crate::cli::{Arrivals, EndpointArgs, RunArgs};
 use crate::config::{self, Config, ConfigError, Key, Node, Origin, Value};
 
 /// The configuration that file, flags and `--set` add up to, in this order of precedence from low to
@@ -14,6 +14,7 @@ pub(crate) fn configuration(args: &RunArgs) -> anyhow::Result<Config> {
         Some(path) => config::read_file(path)?,
         None => Node::map(),
     };
+    put_endpoint(&mut tree, &args.endpoint)?;
     put_flags(&mut tree, args)?;
     put_phases(&mut tree, args)?;
     for argument in &args.set {
@@ -42,8 +43,6 @@ fn put_flags(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
         Some(value) => config::put(tree, path, Node::text(value, Origin::Flag(flag))),
         None => Ok(()),
     };
-    text("--api", &["endpoint", "api"], args.api.as_deref())?;
-    text("--model", &["endpoint", "model"], args.model.as_deref())?;
     text("--wait", &["engine", "wait"], args.wait.as_deref())?;
     text("--order", &["order"], args.order.as_deref())?;
     text("--name", &["name"], args.name.as_deref())?;
@@ -56,11 +55,6 @@ fn put_flags(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
     let mut put = |flag: &'static str, path: &[&str], value: Value| {
         config::put(tree, path, Node::new(value, Origin::Flag(flag)))
     };
-    if !args.url.is_empty() {
-        let at = Origin::Flag("--url");
-        let urls = args.url.iter().map(|url| Node::text(url, at.clone())).collect();
-        put("--url", &["endpoint", "url"], Value::List(urls))?;
-    }
     if args.stream || args.no_stream {
         let flag = if args.stream { "--stream" } else { "--no-stream" };
         put(flag, &["endpoint", "stream"], Value::Bool(args.stream))?;
@@ -73,6 +67,31 @@ fn put_flags(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
     }
     if let Some(core) = args.core {
         put("--core", &["engine", "core"], Value::Number(core.into()))?;
+    }
+    put_slo(tree, &args.slo)
+}
+
+/// The flags about the endpoint, which several commands have.
+pub(crate) fn put_endpoint(tree: &mut Node, args: &EndpointArgs) -> anyhow::Result<()> {
+    let mut text = |flag: &'static str, path: &[&str], value: Option<&str>| match value {
+        Some(value) => config::put(tree, path, Node::text(value, Origin::Flag(flag))),
+        None => Ok(()),
+    };
+    text("--api", &["endpoint", "api"], args.api.as_deref())?;
+    text("--model", &["endpoint", "model"], args.model.as_deref())?;
+    if let Some(path) = &args.api_key_file {
+        let Some(path) = path.to_str() else { bail!("--api-key-file: the path is not UTF-8") };
+        let at = Origin::Flag("--api-key-file");
+        let file = map(vec![("file", Node::text(path, at.clone()))], &at);
+        config::put(tree, &["endpoint", "api_key"], file)?;
+    }
+    let mut put = |flag: &'static str, path: &[&str], value: Value| {
+        config::put(tree, path, Node::new(value, Origin::Flag(flag)))
+    };
+    if !args.url.is_empty() {
+        let at = Origin::Flag("--url");
+        let urls = args.url.iter().map(|url| Node::text(url, at.clone())).collect();
+        put("--url", &["endpoint", "url"], Value::List(urls))?;
     }
     if let Some(variable) = &args.api_key_env {
         let Some(key) = config::environment(variable) else {
@@ -89,6 +108,22 @@ fn put_flags(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
         config::put(tree, &["endpoint", "extra_body"], Node::from_json(body, &at))?;
     }
     put_headers(tree, &args.header)
+}
+
+/// `METRIC=MS` is for each request, `METRIC.pN=MS` for a percentile of a phase.
+fn put_slo(tree: &mut Node, objectives: &[String]) -> anyhow::Result<()> {
+    for objective in objectives {
+        let at = Origin::Flag("--slo");
+        let Some((name, limit)) = objective.split_once('=') else {
+            bail!("--slo: write METRIC=MS, such as ttft_ms.p99=500");
+        };
+        let limit = Node::from_argument(limit, &at)?;
+        match name.trim().split_once('.') {
+            Some((metric, percentile)) => config::put(tree, &["slo", metric, percentile], limit)?,
+            None => config::put(tree, &["slo", name.trim()], limit)?,
+        }
+    }
+    Ok(())
 }
 
 /// Headers given as flags take the place of those of the same name in the file.

@@ -16,10 +16,12 @@ mod exit;
 mod flags;
 mod folder;
 mod identity;
+mod init;
 mod mock;
 mod outcome;
 mod plan;
 mod preflight;
+mod probe;
 mod progress;
 mod quickstart;
 mod reactor;
@@ -47,7 +49,11 @@ fn main() -> ExitCode {
     let console = Console::new(match &cli.command {
         Command::Run(args) => args.output,
         Command::Quickstart(args) => args.output,
-        Command::Mock(_) | Command::Report(_) | Command::Validate(_) => plain,
+        Command::Init(_)
+        | Command::Mock(_)
+        | Command::Probe(_)
+        | Command::Report(_)
+        | Command::Validate(_) => plain,
     });
     // A panic has printed its words already; it must not choose the exit code as well.
     let done = catch_unwind(AssertUnwindSafe(|| dispatch(&cli.command, &console)));
@@ -67,6 +73,8 @@ fn dispatch(command: &Command, console: &Console) -> Result<Exit, Failure> {
     match command {
         Command::Quickstart(args) => quickstart::quickstart(args, console),
         Command::Run(args) => run::run(args, console),
+        Command::Probe(args) => probe::probe(args, console),
+        Command::Init(args) => init::init(args, console),
         Command::Validate(args) => validate::validate(args, console),
         Command::Mock(args) => mock::mock(args),
         Command::Report(args) => report::report(args, console),

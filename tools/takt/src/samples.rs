@@ -9,7 +9,9 @@ use anyhow::Context as _;
 use serde_json::{Map, Value};
 use takt_actors::Samples;
 use takt_dataset::{Dataset, Options, Prompt as Asked, Sample, synthetic};
-use takt_wire::{Api, BodyBuilder, Endpoint, Method, PreparedRequest, Prompt, RequestBuilder};
+use takt_wire::{
+    Api, BodyBuilder, Endpoint, Method, PreparedRequest, Prompt, RequestBuilder, Route,
+};
 
 use crate::config::{Config, EndpointConfig, FileSource, Phase, Source};
 use crate::console::Console;
@@ -66,7 +68,9 @@ struct Maker<'c> {
 
 impl<'c> Maker<'c> {
     fn new(endpoint: &'c EndpointConfig) -> anyhow::Result<Self> {
-        let builders = endpoint.urls.iter().map(|url| builder(endpoint, url));
+        let route = endpoint.api.route();
+        let builders = endpoint.urls.iter();
+        let builders = builders.map(|url| builder(endpoint, url, Method::Post, route));
         let stream = endpoint.stream;
         let body = BodyBuilder::new(endpoint.api, &endpoint.model, stream);
         let body = if endpoint.api == Api::Raw {
@@ -138,9 +142,32 @@ impl<'c> Maker<'c> {
     }
 }
 
-fn builder(config: &EndpointConfig, url: &Endpoint) -> anyhow::Result<RequestBuilder> {
-    let target = url.target(config.api.route());
-    let mut builder = RequestBuilder::new(Method::Post, url, &target)?.streaming(config.stream);
+/// One request for `prompt` at `url`, as a run would send it.
+pub(crate) fn one(
+    endpoint: &EndpointConfig,
+    url: &Endpoint,
+    prompt: &str,
+) -> anyhow::Result<PreparedRequest> {
+    let endpoint = EndpointConfig { urls: vec![url.clone()], ..endpoint.clone() };
+    let maker = Maker::new(&endpoint)?;
+    let mut requests = if endpoint.api == Api::Raw {
+        maker.fixed()?.requests
+    } else {
+        let body = maker.body.build(&Prompt::Text { text: prompt, system: None }, None)?;
+        maker.builders.iter().map(|builder| builder.build(&body)).collect()
+    };
+    requests.pop().context("a request for no address")
+}
+
+/// Requests of a route at `url`, with the headers of the endpoint.
+pub(crate) fn builder(
+    config: &EndpointConfig,
+    url: &Endpoint,
+    method: Method,
+    route: Route<'_>,
+) -> anyhow::Result<RequestBuilder> {
+    let mut builder =
+        RequestBuilder::new(method, url, &url.target(route))?.streaming(config.stream);
     if let Some(key) = &config.api_key {
         builder = builder.bearer(key.value.reveal())?;
     }

@@ -1,6 +1,9 @@
 //! The command line: what can be said, and nothing of what it does.
 
+mod endpoint;
+mod init;
 mod mock;
+mod probe;
 mod run;
 mod validate;
 
@@ -8,7 +11,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use endpoint::EndpointArgs;
+pub(crate) use init::{InitArgs, Template};
 pub(crate) use mock::{MockArgs, MockMode};
+pub(crate) use probe::ProbeArgs;
 pub(crate) use run::{Arrivals, RunArgs};
 pub(crate) use validate::ValidateArgs;
 
@@ -28,6 +34,10 @@ pub(crate) enum Command {
     Quickstart(QuickstartArgs),
     /// Drive an endpoint, record every request, print a report
     Run(Box<RunArgs>),
+    /// Is the endpoint there, and does it answer as the API says? A few requests, no measurement
+    Probe(ProbeArgs),
+    /// Begin a configuration file from a template
+    Init(InitArgs),
     /// Check a configuration and its datasets, and say what a run would do; nothing is sent
     Validate(ValidateArgs),
     /// Serve answers whose timing is known, to measure or to try things against
@@ -38,6 +48,7 @@ pub(crate) enum Command {
 
 /// `takt quickstart`
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:\n  takt quickstart\n  takt quickstart --out runs/first")]
 pub(crate) struct QuickstartArgs {
     /// The run folder [default: runs/TIME-quickstart]
     #[arg(long, value_name = "DIR")]
@@ -48,6 +59,9 @@ pub(crate) struct QuickstartArgs {
 
 /// `takt report`
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = "Examples:\n  takt report runs/monday\n  takt report runs/monday --format json"
+)]
 pub(crate) struct ReportArgs {
     /// The run folder
     #[arg(value_name = "DIR")]
@@ -99,6 +113,8 @@ Examples:
   takt run --url http://127.0.0.1:8000 --model m --dataset q.jsonl --rate 50 --requests 500
   takt run --url http://127.0.0.1:8000 --model m --concurrency 16 --duration 60s
   takt run sweep.yaml --out runs/monday --strict
+  takt probe --url http://127.0.0.1:8000
+  takt init sweep sweep.yaml
   takt validate sweep.yaml
   takt mock --listen 127.0.0.1:8000 --mode timed --ttft 200ms --tpot 20ms
   takt report runs/monday --format json

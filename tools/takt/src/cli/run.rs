@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use super::OutputArgs;
+use super::{EndpointArgs, OutputArgs};
 
 /// `takt run`
 #[derive(Debug, Args)]
@@ -16,30 +16,14 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "CONFIG.yaml")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Address of the server, with or without /v1; repeat it for several, used in turn
-    #[arg(long, value_name = "URL", help_heading = "Endpoint")]
-    pub(crate) url: Vec<String>,
-    /// openai-chat (the default), openai-completions or raw
-    #[arg(long, value_name = "API", help_heading = "Endpoint")]
-    pub(crate) api: Option<String>,
-    /// The model that requests name
-    #[arg(long, value_name = "NAME", help_heading = "Endpoint")]
-    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) endpoint: EndpointArgs,
     /// Ask for streamed answers (the default where the API streams)
     #[arg(long, overrides_with = "no_stream", help_heading = "Endpoint")]
     pub(crate) stream: bool,
     /// Ask for whole answers
     #[arg(long, help_heading = "Endpoint")]
     pub(crate) no_stream: bool,
-    /// A header of every request; may be repeated
-    #[arg(long, value_name = "NAME: VALUE", help_heading = "Endpoint")]
-    pub(crate) header: Vec<String>,
-    /// Environment variable that holds the API key
-    #[arg(long, value_name = "VAR", help_heading = "Endpoint")]
-    pub(crate) api_key_env: Option<String>,
-    /// JSON object of parameters for every request; they override those of endpoint and dataset
-    #[arg(long, value_name = "JSON", help_heading = "Endpoint")]
-    pub(crate) extra_body: Option<String>,
     /// The most connections to each address [default: as many as are needed and open files allow]
     #[arg(long, value_name = "N", help_heading = "Endpoint")]
     pub(crate) max_connections: Option<u32>,
@@ -95,7 +79,11 @@ pub(crate) struct RunArgs {
     /// The run folder, new or empty [default: runs/TIME-NAME]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Exit with 5 when the verdict is not `valid`
+    /// What a request and a phase must keep: ttft_ms=500 (each request) or ttft_ms.p99=500 (the phase); also
+    /// tpot_ms and latency_ms; may be repeated
+    #[arg(long, value_name = "METRIC=MS", help_heading = "Output")]
+    pub(crate) slo: Vec<String>,
+    /// Exit with 5 when the verdict is not `valid`, or a percentile of --slo is missed
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
     /// Set any key of the configuration, such as limits.connect_timeout=5s; may be repeated

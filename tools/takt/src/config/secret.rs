@@ -134,17 +134,28 @@ fn in_body(map: &Map<String, Json>, found: &mut Vec<Secret>) {
 /// Fit to be looked for: without those that are too short to be told from other text, the longest first,
 /// since one may be part of another.
 pub(super) fn sorted(mut secrets: Vec<Secret>) -> Vec<Secret> {
+    // Of `Bearer KEY` a server may repeat the key alone.
+    let bare = secrets.iter().filter_map(|secret| secret.0.split_once(' '));
+    let bare: Vec<_> = bare.map(|(_, after)| Secret::new(after.trim())).collect();
+    secrets.extend(bare);
     secrets.retain(|secret| secret.0.len() >= SHORTEST);
     secrets.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
     secrets.dedup();
     secrets
 }
 
-/// Takes secrets out of a text.
+/// Takes secrets out of a text, one that is cut off at its end included.
 pub(crate) fn clear(text: &mut String, secrets: &[Secret]) {
     for secret in secrets.iter().map(Secret::reveal) {
         if text.contains(secret) {
             *text = text.replace(secret, REDACTED);
+        }
+        let cut = (HEAD..secret.len())
+            .rev()
+            .find(|&at| secret.is_char_boundary(at) && text.ends_with(&secret[..at]));
+        if let Some(cut) = cut {
+            text.truncate(text.len() - cut);
+            text.push_str(REDACTED);
         }
     }
 }
@@ -161,4 +172,6 @@ pub(super) fn hide(json: &mut Json, secrets: &[Secret]) {
 
 /// A shorter text would be found where it means something else.
 pub(crate) const SHORTEST: usize = 4;
+/// Of a secret that is cut off, less than this may be seen.
+const HEAD: usize = 8;
 const SHORTEST_CRUMB: usize = 8;

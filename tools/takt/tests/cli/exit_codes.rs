@@ -1,4 +1,14 @@
 //! Each exit code, through the binary.
+//!
+//! | code | when | tests |
+//! | --- | --- | --- |
+//! | 0 | done | `code_0_…` |
+//! | 1 | internal: the disk or the terminal at the end of a run | `code_1_…` |
+//! | 2 | wrong input | `code_2_…` |
+//! | 3 | endpoint unreachable, or set-up failed | `code_3_…` |
+//! | 4 | the run failed: nothing succeeded | `code_4_…` |
+//! | 5 | not valid, or an objective missed, with `--strict` | `code_5_…` |
+//! | 130 | interrupted | `code_130_…` |
 
 use std::fs::OpenOptions;
 
@@ -64,7 +74,11 @@ fn code_2_wrong_input_and_nothing_is_sent() {
         (&["--rate", "5", "--requests", "1", "--set", "engine.wiat=spin"], "did you mean `wait`?"),
         (&["--concurrency", "5", "--arrivals", "constant"], "--rate"),
         (&["none.yaml"], "none.yaml: cannot be read"),
-        (&["--slo", "x"], "unexpected argument"),
+        (&["--sol", "x"], "unexpected argument"),
+        (&["--rate", "5", "--requests", "1", "--slo", "ttft_ms"], "METRIC=MS"),
+        (&["--rate", "5", "--requests", "1", "--slo", "tfft_ms=5"], "did you mean `ttft_ms`?"),
+        (&["--rate", "5", "--requests", "1", "--slo", "ttft_ms.p98=5"], "slo.ttft_ms.p98"),
+        (&["--rate", "5", "--requests", "1", "--no-stream", "--slo", "ttft_ms=5"], "has no effect"),
     ] {
         bench.run(url, args).exits(2).says(says);
     }
@@ -110,4 +124,35 @@ fn code_5_a_run_that_is_not_valid_with_strict_and_0_without() {
     let strict = [&args[..], &["--strict"]].concat();
     let done = bench.run(&mock.url(), &strict).exits(5);
     assert!(done.stdout.contains("verdict: invalid"));
+}
+
+#[test]
+fn code_5_an_objective_that_is_missed_with_strict_and_0_without() {
+    let bench = Bench::new();
+    let mock = Mock::start(&bench, &["--ttft", "30ms", "--tokens", "1"]);
+    let args = ["--concurrency", "2", "--requests", "8", "--slo", "ttft_ms.p99=1"];
+    let done = bench.run(&mock.url(), &args).exits(0).says("SLO missed: ttft_ms p99");
+    assert!(done.stdout.contains("MISSED"), "{}", done.stdout);
+    let goodput = &bench.result()["phases"][0]["goodput"];
+    assert_eq!((&goodput["share"], &goodput["gates"][0]["met"]), (&0.0.into(), &false.into()));
+    std::fs::remove_dir_all(bench.path("out")).unwrap();
+    let strict = [&args[..], &["--strict"]].concat();
+    bench.run(&mock.url(), &strict).exits(5);
+    std::fs::remove_dir_all(bench.path("out")).unwrap();
+    let lenient = ["--concurrency", "2", "--requests", "8", "--slo", "ttft_ms.p99=60000"];
+    let done = bench.run(&mock.url(), &lenient).exits(0);
+    assert!(done.stdout.contains("kept") && !done.stderr.contains("missed"), "{}", done.stderr);
+}
+
+#[test]
+fn code_130_a_signal_stops_the_run() {
+    let bench = Bench::new();
+    let mock = Mock::quick(&bench);
+    let url = mock.url();
+    let args = ["run", "--url", &url, "--concurrency", "2", "--duration", "600s", "--out", "out"];
+    let mut running = Running::start(&bench, &args);
+    running.wait_for("phase performance");
+    running.signal("INT");
+    running.done().exits(130);
+    assert_eq!(bench.result()["state"], "interrupted");
 }

@@ -8,10 +8,13 @@
 )]
 
 mod bench;
+mod cases;
 mod config;
 mod ending;
 mod exit_codes;
+mod files;
 mod mock;
+mod probe;
 mod report;
 mod runs;
 mod secrets;

@@ -116,3 +116,60 @@ fn k3_no_error_shows_a_key() {
         assert!(!done.stderr.contains(KEY), "{}", done.stderr);
     }
 }
+
+#[test]
+fn k3_secrets_from_files_variables_and_addresses_are_in_no_file_and_no_output() {
+    let bench = Bench::new();
+    // A server that says everything it was sent, in an error.
+    let url = serve(|request| answer("403 Forbidden", "", &request.replace('\r', "")));
+    let secrets = [
+        ("PATH_TOKEN", "path-0123456789"),
+        ("QUERY_KEY", "query-0123456789"),
+        ("ANY_SECRET", "plain-0123456789"),
+        ("USER_TOKEN", "user-0123456789"),
+        ("key.txt", "bearer-0123456789"),
+        ("header.txt", "file-0123456789"),
+        ("cookie", "cookie-0123456789"),
+        ("body", "body-0123456789"),
+    ];
+    let of = |name: &str| secrets.iter().find(|(other, _)| *other == name).unwrap().1;
+    for file in ["key.txt", "header.txt"] {
+        bench.file(file, &format!("{}\n", of(file)));
+    }
+    bench.file(
+        "a.yaml",
+        &format!(
+            "endpoint:\n  url: '{url}/${{PATH_TOKEN}}?v=1&sig=${{QUERY_KEY}}'\n  model: m\n  \
+             api_key: {{file: key.txt}}\n  headers:\n    X-Plain: ['${{ANY_SECRET}}', perf]\n    \
+             X-File: {{file: header.txt}}\n    Cookie: id=1; s={}\n  body: {{password: {}, user: \
+             '${{USER_TOKEN}}'}}\nphases:\n  - {{name: p, requests: 3, load: {{pattern: \
+             concurrency, target_concurrency: 1}}}}\n",
+            of("cookie"),
+            of("body")
+        ),
+    );
+    let takt = |args: &[&str]| {
+        let environment = secrets.iter().filter(|(name, _)| name.contains('_'));
+        Done::from(bench.command(args).envs(environment.copied()).output().unwrap())
+    };
+    let run = takt(&["run", "a.yaml", "--out", "out", "--log-level", "debug"]).exits(4);
+    let result = bench.result().to_string();
+    // It did come back, and was taken out.
+    assert!(result.contains("HTTP 403") && result.contains("perf"), "{result}");
+    let valid = takt(&["validate", "a.yaml", "--format", "json"]).exits(0);
+    let report = takt(&["report", "out", "--format", "json"]).exits(0);
+    let wrong = takt(&["run", "a.yaml", "--set", "endpoint.api=${ANY_SECRET}"]).exits(2);
+    for (name, secret) in secrets {
+        for done in [&run, &valid, &report, &wrong] {
+            assert!(!done.stdout.contains(secret), "{name} in stdout: {}", done.stdout);
+            assert!(!done.stderr.contains(secret), "{name} in stderr: {}", done.stderr);
+        }
+        for (path, bytes) in files(&bench.path("out")) {
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "{name} in {}", path.display());
+        }
+    }
+    // What came from files can be read from them again.
+    let config = bench.read("out/config.yaml");
+    assert!(config.contains("key.txt") && config.contains("header.txt"), "{config}");
+}
