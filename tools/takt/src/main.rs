@@ -44,7 +44,7 @@ use console::Console;
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| cli::with_nearest(error).exit());
     let plain = OutputArgs { format: Format::Text, quiet: false, log_level: LogLevel::Info };
     let console = Console::new(match &cli.command {
         Command::Run(args) => args.output,

@@ -9,7 +9,8 @@ mod validate;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 pub(crate) use endpoint::EndpointArgs;
 pub(crate) use init::{InitArgs, Template};
@@ -105,6 +106,24 @@ pub(crate) enum LogLevel {
     Info,
     /// Everything.
     Debug,
+}
+
+/// The error with the command that was probably meant: two letters that changed places are near for takt
+/// and far for the parser.
+pub(crate) fn with_nearest(mut error: clap::Error) -> clap::Error {
+    let told = error.get(ContextKind::SuggestedSubcommand).is_some();
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && !told
+        && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
+    {
+        let command = Cli::command();
+        let names = command.get_subcommands().map(clap::Command::get_name);
+        if let Some(near) = crate::config::nearest(given, names) {
+            let near = ContextValue::Strings(vec![near.to_owned()]);
+            error.insert(ContextKind::SuggestedSubcommand, near);
+        }
+    }
+    error
 }
 
 const AFTER: &str = "\

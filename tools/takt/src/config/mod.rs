@@ -32,7 +32,7 @@ use takt_time::Span;
 
 pub(crate) use dataset::{FileSource, Source};
 pub(crate) use endpoint::EndpointConfig;
-pub(crate) use error::ConfigError;
+pub(crate) use error::{ConfigError, nearest};
 pub(crate) use keys::meaning;
 pub(crate) use node::{Key, Node, Origin, Value};
 pub(crate) use phase::{Load, OrderKind, Phase};
