@@ -95,7 +95,11 @@ pub(crate) fn put_endpoint(tree: &mut Node, args: &EndpointArgs) -> anyhow::Resu
     }
     if let Some(variable) = &args.api_key_env {
         let Some(key) = config::environment(variable) else {
-            bail!("--api-key-env: the variable {variable} is not set");
+            // People give the key itself, which is not to be shown then.
+            if is_plain_name(variable) {
+                bail!("--api-key-env: the variable {variable} is not set");
+            }
+            bail!("--api-key-env: takes the name of a variable, such as OPENAI_API_KEY, not a key");
         };
         put("--api-key-env", &["endpoint", "api_key"], Value::Text(key))?;
     }
@@ -108,6 +112,12 @@ pub(crate) fn put_endpoint(tree: &mut Node, args: &EndpointArgs) -> anyhow::Resu
         config::put(tree, &["endpoint", "extra_body"], Node::from_json(body, &at))?;
     }
     put_headers(tree, &args.header)
+}
+
+/// Whether this is how variables are called, rather than a secret.
+fn is_plain_name(text: &str) -> bool {
+    let usual = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    text.contains('_') && text.chars().all(usual)
 }
 
 /// `METRIC=MS` is for each request, `METRIC.pN=MS` for a percentile of a phase.

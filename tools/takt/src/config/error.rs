@@ -41,7 +41,8 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// The candidate most like `given`, if it is like it at all: a letter wrong in three at the most.
+/// The candidate most like `given`, if it is like it at all: a letter wrong in three at the most, or only its
+/// end missing.
 pub(crate) fn nearest<'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -50,7 +51,10 @@ pub(crate) fn nearest<'a>(
     candidates
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&given, name), name))
-        .filter(|(wrong, name)| wrong * 3 <= given.len().max(name.len()))
+        .filter(|(wrong, name)| {
+            let begun = given.len() >= 3 && name.starts_with(&*given);
+            wrong * 3 <= given.len().max(name.len()) || begun
+        })
         .min_by_key(|(wrong, _)| *wrong)
         .map(|(_, name)| name)
 }

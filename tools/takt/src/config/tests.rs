@@ -201,3 +201,52 @@ fn numbers_may_come_from_variables_and_an_empty_key_is_none() {
     let config = read(&sweep("${KEY}", "${NO_KEY:-}")).unwrap();
     assert_eq!(config.endpoint.api_key, None);
 }
+
+#[test]
+fn objectives_are_read_and_written_out_as_they_stand() {
+    let slo = "slo: {ttft_ms: {p50: 100, p99.9: 500}, latency_ms: 2000}\nengine:";
+    let config = read(&sweep("engine:", slo)).unwrap();
+    let resolved = config.resolved();
+    let given =
+        serde_json::json!({"ttft_ms": {"p50": 100.0, "p99.9": 500.0}, "latency_ms": 2000.0});
+    assert_eq!(resolved["slo"], given);
+    for (slo, expected) in [
+        ("{ttft_ms: {p99: 5, p50: 9}}", "slo.ttft_ms: asks p99 to be at most 5 and p50 at most 9"),
+        ("{ttft_ms: {p98: 5}}", "slo.ttft_ms.p98: is not known; did you mean `p9"),
+        ("{ttft: 5}", "slo.ttft: is not known; did you mean `ttft_ms`?"),
+        ("{ttft_ms: 0}", "must be a number above 0"),
+        ("{ttft_ms: {}}", "slo.ttft_ms: holds no percentile"),
+        ("{}", "slo: holds no objective"),
+    ] {
+        let error = refused(&sweep("engine:", &format!("slo: {slo}\nengine:")));
+        assert!(error.contains(expected), "{error}");
+    }
+    let whole = sweep("engine:", "slo: {tpot_ms: 5}\nengine:");
+    let error = refused(&whole.replace("  model: m", "  model: m\n  stream: false"));
+    assert!(error.contains("slo.tpot_ms: has no effect: answers are not streamed"), "{error}");
+}
+
+#[test]
+fn k3_a_header_from_a_file_is_written_out_as_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key.txt");
+    let given = |contents: &str| {
+        std::fs::write(&file, contents).unwrap();
+        let from = format!("{{file: '{}'}}", file.display());
+        read(&sweep("X-Auth: hunter2", &format!("X-Any: {from}")).replace("${KEY}", &from))
+    };
+    let config = given(" hunter2 \n").unwrap();
+    assert_eq!(config.endpoint.headers[2].1.value.reveal(), "hunter2");
+    assert!(config.secrets.iter().any(|secret| secret.reveal() == "hunter2"));
+    let shown = config.resolved()["endpoint"].clone();
+    assert_eq!(shown["api_key"]["file"], file.display().to_string());
+    assert_eq!(shown["headers"]["X-Any"][0]["file"], file.display().to_string());
+    for contents in ["", "hunter2\nhunter3\n"] {
+        let error = given(contents).unwrap_err();
+        assert!(error.contains("must hold one line") && !error.contains("hunter"), "{error}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    let from = format!("{{file: '{}'}}", file.display());
+    let error = refused(&SWEEP.replace("${KEY}", &from));
+    assert!(error.contains("api_key.file: ") && error.contains("cannot be read"), "{error}");
+}

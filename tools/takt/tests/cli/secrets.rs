@@ -105,12 +105,15 @@ fn k3_no_error_shows_a_key() {
     bench.file("a.yaml", &format!("endpoint: {{url: 'http://u:{KEY}@h', api_key: [{KEY}]}}\n"));
     bench.file("b.yaml", &format!("endpoint:\n  api_key: \"{KEY}\n"));
     let broken = format!("X-Key: {KEY}\u{1}");
+    let wrong = ["--rate", "1", "--requests", "1", "--api-key-env", KEY];
+    let mistaken = [&["run", "--url", "http://h"][..], &wrong].concat();
     let key_is_path = format!("endpoint.api_key={{{KEY}");
     for args in [
         &["run", "a.yaml"][..],
         &["run", "b.yaml"],
         &["run", "--url", "http://h", "--rate", "1", "--requests", "1", "--header", &broken],
         &["run", "--url", "http://h", "--set", &key_is_path],
+        &mistaken,
     ] {
         let done = bench.takt(args).exits(2);
         assert!(!done.stderr.contains(KEY), "{}", done.stderr);
