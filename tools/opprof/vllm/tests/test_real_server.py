@@ -1,0 +1,83 @@
+"""The plugin in a whole server. Each start takes from half a minute to some minutes on a small machine:
+`-m "not server"` leaves these out."""
+
+import pytest
+from checker import check
+from real import needs_vllm
+from server import PLUGIN, SHUTDOWN, TIGHT, DidNotStart, prompts, serving
+
+from takt_opprof.core.settings import DIR
+
+pytestmark = [needs_vllm, pytest.mark.server]
+
+REQUESTS = prompts(24)
+LOAD = {"at_once": 8, "max_tokens": 40}
+
+
+def total(records, *path):
+    def value(record):
+        for name in path:
+            record = record[name]
+        return record
+
+    return sum(map(value, records))
+
+
+def the_file(folder):
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_on_it_records_off_it_does_nothing_and_both_answer_the_same(tmp_path):
+    records = tmp_path / "records"
+    with serving(tmp_path, *PLUGIN, *TIGHT, *SHUTDOWN, **{DIR: str(records)}) as server:
+        on = server.load(REQUESTS, **LOAD)
+        before = check(the_file(records))
+        assert before.footer is None and len(before.records) > 40, "records come while it serves"
+        server.terminate()
+        assert f"recording every scheduler step to {records}" in server.log
+    file = check(the_file(records))
+    assert file.footer["written"] == len(file.records) == file.footer["encoded"]
+    assert file.footer["unfinalized"] == 0
+    assert [r["step_index"] for r in file.records] == list(range(len(file.records)))
+    assert total(file.records, "chunked_prefill", "first") > 0
+    assert total(file.records, "chunked_prefill", "middle") > 0
+    assert total(file.records, "prefix", "local", "hits") > 0
+    assert total(file.records, "preemptions") > 0
+    assert total(file.records, "resumed_tokens") > 0
+    # Every prompt's and every output's token was scheduled but for those found in the cache.
+    asked = sum(map(len, REQUESTS)) + len(REQUESTS) * (LOAD["max_tokens"] - 1)
+    found = total(file.records, "prefix", "local", "hits") + sum(
+        r["prefix"]["local"]["preempted_hits"] for r in file.records
+    )
+    assert total(file.records, "scheduled_tokens") >= asked - found
+
+    with serving(tmp_path, *PLUGIN, *TIGHT, **{DIR: ""}) as server:
+        off = server.load(REQUESTS, **LOAD)
+        assert "opprof:" not in server.log
+    assert [path.name for path in records.iterdir()] == [the_file(records).name]
+    assert sum(a == b for a, b in zip(on, off)) >= len(on) * 3 // 4
+
+
+def test_a_killed_server_leaves_a_readable_file(tmp_path):
+    records = tmp_path / "records"
+    with serving(tmp_path, *PLUGIN, *TIGHT, **{DIR: str(records)}) as server:
+        server.load(REQUESTS[:8], **LOAD)
+        server.kill()
+    file = check(the_file(records))
+    assert file.footer is None and len(file.records) > 40
+
+
+@pytest.mark.parametrize(
+    ("folder", "options", "says"),
+    [
+        ("records", [], "the path is relative; give an absolute one"),
+        ("/proc/self/records", [], "cannot be made a folder"),
+        (None, ["--disable-log-stats"], "leave out --disable-log-stats"),
+    ],
+)
+def test_what_cannot_record_does_not_start_and_says_why(tmp_path, folder, options, says):
+    folder = folder or str(tmp_path / "records")
+    with pytest.raises(DidNotStart, match=says):
+        with serving(tmp_path, *PLUGIN, *options, **{DIR: folder}):
+            pass
