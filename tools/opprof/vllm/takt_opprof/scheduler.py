@@ -1,9 +1,9 @@
 """The plugin: vLLM's own scheduler with a recorder looking on.
 
-`--scheduler-cls takt_opprof.OpProfScheduler`. The engine calls the class to get its scheduler, and gets the
-one it would have had: `AsyncScheduler` when asynchronous scheduling is on, `Scheduler` when not. Without
-`VLLM_OPPROF_DIR` it is that very class; with it, one derived from it. Nothing is decided here and nothing
-of the scheduler's state is changed.
+`--scheduler-cls takt_opprof.OpProfScheduler`. The engine calls the class to get its scheduler, and
+gets the one it would have had: `AsyncScheduler` when asynchronous scheduling is on, `Scheduler`
+when not. Without `VLLM_OPPROF_DIR` it is that very class; with it, one derived from it. Nothing is
+decided here and nothing of the scheduler's state is changed.
 """
 
 import functools
@@ -39,8 +39,8 @@ def _check_vllm() -> None:
         )
     if importlib.util.find_spec("vllm.v1.opprof") is not None:
         raise OpProfError(
-            "this vLLM carries the in-place patch and records by itself: leave out --scheduler-cls, "
-            "or undo the patch"
+            "this vLLM carries the in-place patch and records by itself: leave out "
+            "--scheduler-cls, or undo the patch"
         )
 
 

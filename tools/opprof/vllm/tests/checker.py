@@ -1,5 +1,5 @@
-"""What must hold in a file of records, as a reader that trusts nothing: it goes by the JSON, not by the
-recorder's own types. `takt opprof check` is the tool for users; this one needs Python alone."""
+"""What must hold in a file of records, as a reader that trusts nothing: it goes by the JSON, not by
+the recorder's own types. `takt opprof check` is the tool for users; this one needs Python alone."""
 
 import gzip
 import json
@@ -8,8 +8,9 @@ from pathlib import Path
 
 FIELDS = (
     "schema engine_id step_index submit_wall_ns submit_mono_ns complete_mono_ns model_executed "
-    "scheduled_requests decode_batch_size prefill_requests prefill_tokens decode_tokens chunked_prefill "
-    "context_length_hist preemptions queues kv prefix cudagraph moe_expert_load dropped_records_before"
+    "scheduled_requests decode_batch_size prefill_requests prefill_tokens decode_tokens "
+    "chunked_prefill context_length_hist preemptions queues kv prefix cudagraph moe_expert_load "
+    "dropped_records_before"
 ).split()
 OPTIONAL = ["scheduled_tokens", "resumed_requests", "resumed_tokens"]
 FOOTER = (

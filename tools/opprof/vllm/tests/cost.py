@@ -1,10 +1,10 @@
-"""What the recorder costs the serving thread: the time of its hooks alone, per step, beside that of vLLM's
-own `schedule` and `update_from_output`, on steps of plain decoding.
+"""What the recorder costs the serving thread: the time of its hooks alone, per step, beside that of
+vLLM's own `schedule` and `update_from_output`, on steps of plain decoding.
 
     python tests/cost.py            # needs vLLM 0.24; some seconds
 
-Processor time of the thread, and the lowest tenth of the steps, so that what else runs on the machine counts
-little.
+Processor time of the thread, and the lowest tenth of the steps, so that what else runs on the
+machine counts little.
 """
 
 import logging
@@ -42,7 +42,9 @@ def main() -> None:
             scheduler.shutdown()
             (path,) = records.iterdir()
             size = path.stat().st_size / len(path.read_bytes().splitlines())
-            print(f"{requests:8}  {hooks:8.1f}  {own:13.1f}  {100 * hooks / own:7.1f}  {size:12.0f}")
+            print(
+                f"{requests:8}  {hooks:8.1f}  {own:13.1f}  {100 * hooks / own:7.1f}  {size:12.0f}"
+            )
 
 
 def measure(scheduler, requests: int) -> tuple[float, float]:

@@ -1,5 +1,6 @@
-"""Objects with the fields of vLLM 0.24's that the recorder looks at, and a scheduler small enough to be
-driven by hand. Only for tests of the recorder; what vLLM really does is in `test_real_scheduler.py`."""
+"""Objects with the fields of vLLM 0.24's that the recorder looks at, and a scheduler small enough
+to be driven by hand. Only for tests of the recorder; what vLLM really does is in
+`test_real_scheduler.py`."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace

@@ -41,8 +41,18 @@ def model_folder(folder):
     return str(folder)
 
 
-def make_scheduler(cls, model, *, asynchronous=False, blocks=200, tokens=64, caching=True,
-                   stats=True, requests=16, graphs=True):
+def make_scheduler(
+    cls,
+    model,
+    *,
+    asynchronous=False,
+    blocks=200,
+    tokens=64,
+    caching=True,
+    stats=True,
+    requests=16,
+    graphs=True,
+):
     """A scheduler of `cls`, as the engine makes it."""
     import torch
     from vllm.config import (
@@ -72,7 +82,8 @@ def make_scheduler(cls, model, *, asynchronous=False, blocks=200, tokens=64, cac
         device_config=DeviceConfig("cpu"),
         observability_config=ObservabilityConfig(cudagraph_metrics=graphs),
     )
-    # vLLM turns it off for CPUs, where a server has no use for it; the scheduler itself does not mind.
+    # vLLM turns it off for CPUs, where a server has no use for it; the scheduler itself does not
+    # mind.
     config.scheduler_config.async_scheduling = asynchronous
     cache.num_gpu_blocks = blocks
     spec = FullAttentionSpec(block_size=BLOCK, num_kv_heads=1, head_size=1, dtype=torch.float32)
@@ -137,15 +148,17 @@ def model_output(step, made_by):
 
 
 def run(scheduler, depth=1, seen=None, steps_max=2000):
-    """Drives the scheduler until it has nothing left, with up to `depth` steps under way, as the engine
-    does with its batch queue. `seen(step)` is called after each `schedule()`."""
+    """Drives the scheduler until it has nothing left, with up to `depth` steps under way, as the
+    engine does with its batch queue. `seen(step)` is called after each `schedule()`."""
     under_way = []
     for _ in range(steps_max):
         if scheduler.has_requests() and len(under_way) < depth:
             step = scheduler.schedule()
             if seen:
                 seen(step)
-            done = {n for n in step.num_scheduled_tokens if not scheduler.requests[n].is_prefill_chunk}
+            done = {
+                n for n in step.num_scheduled_tokens if not scheduler.requests[n].is_prefill_chunk
+            }
             under_way.append((step, model_output(step, done)))
         elif under_way:
             scheduler.update_from_output(*under_way.pop(0))

@@ -32,7 +32,8 @@ MODEL = {
     "eos_token_id": 258,
     "torch_dtype": "bfloat16",
 }
-# A pool of 19 blocks of 128 tokens and steps of 128 tokens: prompts come in chunks, requests are preempted.
+# A pool of 19 blocks of 128 tokens and steps of 128 tokens: prompts come in chunks, requests are
+# preempted.
 TIGHT = ["--num-gpu-blocks-override", "20", "--max-num-batched-tokens", "128"]
 PLUGIN = ["--scheduler-cls", "takt_opprof.OpProfScheduler", "--cudagraph-metrics"]
 SHUTDOWN = ["--shutdown-timeout", "10"]
@@ -122,7 +123,7 @@ def serving(folder: Path, *options: str, **switch: str):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
+        *("nice", "-n", "10", sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", str(model), "--served-model-name", "tiny", "--load-format", "dummy"),
         *("--skip-tokenizer-init", "--host", "127.0.0.1", "--port", str(port)),
         *("--max-model-len", "2048", "--max-num-seqs", "16", "--dtype", "bfloat16"),
@@ -145,7 +146,6 @@ def serving(folder: Path, *options: str, **switch: str):
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=lambda: os.nice(10),
         )
     server = Server(process, port, log)
     try:
@@ -172,6 +172,7 @@ def prompts(count: int, seed: int = 0) -> list[list[int]]:
     chance = random.Random(seed)
     shared = [chance.randrange(1, 250) for _ in range(160)]
     return [
-        shared * (i % 2) + [chance.randrange(1, 250) for _ in range(chance.choice((20, 60, 200, 400)))]
+        shared * (i % 2)
+        + [chance.randrange(1, 250) for _ in range(chance.choice((20, 60, 200, 400)))]
         for i in range(count)
     ]

@@ -77,7 +77,11 @@ def test_a_preempted_request_that_generates_is_resumed_until_it_has_caught_up():
     request = Request(num_tokens=210, num_preemptions=1, is_prefill_chunk=False)
     scheduler, composer = Scheduler(requests={"r": request}), Composer("dp0-pid1")
     record = composed(scheduler, output(cached={"r": (128, 10)}, resumed=["r"]), composer)
-    assert (record["decode_tokens"], record["resumed_requests"], record["resumed_tokens"]) == (128, 1, 128)
+    assert (record["decode_tokens"], record["resumed_requests"], record["resumed_tokens"]) == (
+        128,
+        1,
+        128,
+    )
     request.num_computed_tokens, request.is_prefill_chunk = 128, True
     record = composed(scheduler, output(cached={"r": (82, 10)}), composer)
     assert (record["resumed_requests"], record["resumed_tokens"]) == (1, 82)
@@ -135,7 +139,10 @@ def test_counters_replaced_between_entry_and_snapshot_count_from_zero():
 
 def test_an_external_cache_is_null_without_a_connector():
     assert composed(Scheduler(), output())["prefix"]["external"] is None
-    scheduler, composer = Scheduler(connector_prefix_cache_stats=Stats(hits=3)), Composer("dp0-pid1")
+    scheduler, composer = (
+        Scheduler(connector_prefix_cache_stats=Stats(hits=3)),
+        Composer("dp0-pid1"),
+    )
     composer.enter(scheduler)
     scheduler.connector_prefix_cache_stats.hits = 8
     assert composer.compose(scheduler, output()).prefix.external.hits == 5
@@ -151,7 +158,12 @@ def test_queues_blocks_and_preemptions_are_read_at_the_step():
     scheduler.kv_cache_manager.block_pool.free = 75
     record = composed(scheduler, output(preempted=["a", "b"]))
     assert record["queues"] == {"running": 1, "waiting": 2, "deferred": 3}
-    assert record["kv"] == {"total_blocks": 100, "free_blocks": 75, "used_blocks": 25, "usage": 0.25}
+    assert record["kv"] == {
+        "total_blocks": 100,
+        "free_blocks": 75,
+        "used_blocks": 25,
+        "usage": 0.25,
+    }
     assert record["preemptions"] == 2
 
 

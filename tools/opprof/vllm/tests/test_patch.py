@@ -1,4 +1,5 @@
-"""The in-place patch, as an edit of files. That a patched vLLM records is in `test_real_patch.py`."""
+"""The in-place patch, as an edit of files. That a patched vLLM records is in
+`test_real_patch.py`."""
 
 import shutil
 
@@ -214,6 +215,8 @@ def test_the_command_line_says_what_it_did(vllm, capsys):
     assert main(["check", *where]) == 0
     assert main(["apply", *where]) == 1
     said = capsys.readouterr()
-    assert "patched vLLM 0.24.0" in said.out and said.err == "refused: this vLLM is patched already\n"
+    assert (
+        "patched vLLM 0.24.0" in said.out and said.err == "refused: this vLLM is patched already\n"
+    )
     assert main(["undo", *where]) == 0
     assert main(["check", *where]) == 1

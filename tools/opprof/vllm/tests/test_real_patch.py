@@ -1,5 +1,5 @@
-"""A patched vLLM: the one that is installed, seen through a folder of links with the patched files real, so
-that the installation stays as it is."""
+"""A patched vLLM: the one that is installed, seen through a folder of links with the patched files
+real, so that the installation stays as it is."""
 
 import os
 import subprocess
@@ -92,6 +92,7 @@ def python(code, patched, *arguments, paths=(), **switch):
     return subprocess.run(
         [sys.executable, "-c", code, *arguments, str(patched)],
         env=environment | {"PYTHONPATH": path} | switch,
+        check=False,
         capture_output=True,
         text=True,
         cwd=patched,

@@ -1,5 +1,5 @@
-"""The plugin in a whole server. Each start takes from half a minute to some minutes on a small machine:
-`-m "not server"` leaves these out."""
+"""The plugin in a whole server. Each start takes from half a minute to some minutes on a small
+machine: `-m "not server"` leaves these out."""
 
 import functools
 
@@ -75,6 +75,6 @@ def test_a_killed_server_leaves_a_readable_file(tmp_path):
 )
 def test_what_cannot_record_does_not_start_and_says_why(tmp_path, folder, options, says):
     folder = folder or str(tmp_path / "records")
-    with pytest.raises(DidNotStart, match=says):
-        with serving(tmp_path, *PLUGIN, *options, **{DIR: folder}):
-            pass
+    up = serving(tmp_path, *PLUGIN, *options, **{DIR: folder})
+    with pytest.raises(DidNotStart, match=says), up:
+        pass

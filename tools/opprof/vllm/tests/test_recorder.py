@@ -126,11 +126,16 @@ def test_steps_under_way_have_a_bound_and_the_oldest_is_given_up(tmp_path, monke
         rec.finalize(out, None)
     rec.close()
     file = check(the_file(tmp_path))
-    assert [(r["step_index"], r["dropped_records_before"]) for r in file.records] == [(1, 1), (2, 0)]
+    assert [(r["step_index"], r["dropped_records_before"]) for r in file.records] == [
+        (1, 1),
+        (2, 0),
+    ]
     assert file.footer["unfinalized"] == 1
 
 
-def test_a_full_queue_drops_the_new_record_and_the_next_that_fits_tells(tmp_path, hold, monkeypatch):
+def test_a_full_queue_drops_the_new_record_and_the_next_that_fits_tells(
+    tmp_path, hold, monkeypatch
+):
     monkeypatch.setattr(stream, "QUEUE_RECORDS_MAX", 4)
     rec = Recorder(Settings(tmp_path), dp_rank=0)
     step(rec, Scheduler())
@@ -187,7 +192,9 @@ def test_a_killed_process_leaves_a_readable_file(tmp_path):
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(HERE), str(HERE.parent)))}
-    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment)
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, check=False
+    )
     assert ended.returncode == -signal.SIGKILL
     file = check(the_file(tmp_path))
     assert (len(file.records), file.footer) == (20, None)
@@ -263,7 +270,9 @@ def test_a_disk_that_fails_ends_the_recording_and_not_the_server(tmp_path, monke
     assert read(the_file(tmp_path)).footer is None
 
 
-def test_a_scheduler_that_is_not_as_expected_ends_the_recording_and_not_the_server(tmp_path, caplog):
+def test_a_scheduler_that_is_not_as_expected_ends_the_recording_and_not_the_server(
+    tmp_path, caplog
+):
     rec = Recorder(Settings(tmp_path), dp_rank=0)
     step(rec, Scheduler())
     step(rec, object())

@@ -7,8 +7,8 @@
                    ▼
                 writer thread ── file, rotation, compression           (files)
 
-This folder stands alone: relative imports and `msgspec`, nothing of vLLM. Schedulers are looked at, never
-imported or changed. The in-place patch copies the folder as it is to `vllm/v1/opprof`.
+This folder stands alone: relative imports and `msgspec`, nothing of vLLM. Schedulers are looked at,
+never imported or changed. The in-place patch copies the folder as it is to `vllm/v1/opprof`.
 """
 
 from .recorder import Recorder, start

@@ -1,13 +1,15 @@
 """What a scheduler step is made of: from vLLM's objects to a record.
 
 Everything is read inside `schedule()`, after the step's output has been put together and before any
-state moves on. Reading at the output's return instead would see later steps of an asynchronous scheduler.
+state moves on. Reading at the output's return instead would see later steps of an asynchronous
+scheduler.
 
-Who is prefilling is decided as vLLM's own iteration log does: a request that is scheduled for the first
-time, or that has no output yet. So a preempted request that has output counts as decoding while it
-computes its prompt again; these are told apart as `resumed`.
+Who is prefilling is decided as vLLM's own iteration log does: a request that is scheduled for the
+first time, or that has no output yet. So a preempted request that has output counts as decoding
+while it computes its prompt again; these are told apart as `resumed`.
 
-The loop over all scheduled requests is the cost of the recorder; it does two look-ups and an addition.
+The loop over all scheduled requests is the cost of the recorder; it does two look-ups and an
+addition.
 """
 
 import time
@@ -117,8 +119,8 @@ class Composer:
 class _Counter:
     """One prefix cache's counters, read and never drained.
 
-    vLLM replaces the object when it drains it, which it does between steps: then what the new object
-    holds is all of this step's.
+    vLLM replaces the object when it drains it, which it does between steps: then what the new
+    object holds is all of this step's.
     """
 
     def __init__(self) -> None:
@@ -150,8 +152,8 @@ def _read(stats) -> tuple[int, ...]:
 
 
 def _prefill(requests, scheduled, fresh, prompts, resumed) -> ChunkedPrefill:
-    """How the prompts were split. `fresh` and resumed requests begin here, whatever their flag says:
-    a request thrown out in the middle of its prompt keeps the flag of a chunk."""
+    """How the prompts were split. `fresh` and resumed requests begin here, whatever their flag
+    says: a request thrown out in the middle of its prompt keeps the flag of a chunk."""
     hist = [0] * CHUNK_BINS
     # By (begun before, goes on after).
     counts = {(False, True): 0, (True, True): 0, (True, False): 0, (False, False): 0}

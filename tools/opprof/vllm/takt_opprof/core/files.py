@@ -1,9 +1,10 @@
 """The files of one stream: names, rotation, footers, compression.
 
-Each file stands on its own: whole lines, and a footer that speaks of this file alone. A file that would
-outgrow `max_bytes` is closed and compressed to `….jsonl.gz` by a thread of the lowest priority; its
-plain text is removed only when the compressed file is complete. A kill leaves at worst a torn last line in
-the file being written, and a `.part` beside a file that was being compressed.
+Each file stands on its own: whole lines, and a footer that speaks of this file alone. A file that
+would outgrow `max_bytes` is closed and compressed to `….jsonl.gz` by a thread of the lowest
+priority; its plain text is removed only when the compressed file is complete. A kill leaves at
+worst a torn last line in the file being written, and a `.part` beside a file that was being
+compressed.
 """
 
 import gzip

@@ -1,8 +1,9 @@
 """One begin and one finalize for every step of one scheduler.
 
-Steps are paired with their outputs by the very output object: an asynchronous scheduler has several under
-way, and the engine hands each one back. The recorder never breaks the server: when one of its verbs
-fails, the reason is logged, the file is closed in order and the verbs do nothing from there on.
+Steps are paired with their outputs by the very output object: an asynchronous scheduler has several
+under way, and the engine hands each one back. The recorder never breaks the server: when one of its
+verbs fails, the reason is logged, the file is closed in order and the verbs do nothing from there
+on.
 """
 
 import atexit
@@ -20,8 +21,8 @@ from .stream import Stream
 # A child of vLLM's own logger, so that its handlers print it.
 logger = logging.getLogger("vllm.opprof")
 
-# Steps under way. The engine has as many as it has batches in flight, a handful; more than this means
-# that outputs do not come back, and the oldest is given up.
+# Steps under way. The engine has as many as it has batches in flight, a handful; more than this
+# means that outputs do not come back, and the oldest is given up.
 PENDING_MAX = 1024
 
 
@@ -35,16 +36,17 @@ def start(scheduler, *, settings: Settings | None, graphs_reported: bool) -> "Re
         return None
     if not scheduler.log_stats:
         raise OpProfError(
-            f"{DIR} is set but the engine's statistics are off, and prefix-cache counts come from them: "
-            "leave out --disable-log-stats (offline: LLM(..., disable_log_stats=False)), or unset it"
+            f"{DIR} is set but the engine's statistics are off, and prefix-cache counts come from "
+            "them: leave out --disable-log-stats (offline: LLM(..., disable_log_stats=False)), or "
+            "unset it"
         )
     rank = scheduler.parallel_config.data_parallel_index
     recorder = Recorder(settings, rank)
     logger.info("opprof: recording every scheduler step to %s", recorder.path)
     if scheduler.use_v2_model_runner:
         logger.warning(
-            "opprof: `cudagraph` will be null: the V2 model runner of vLLM 0.24 does not report the "
-            "graph it used; VLLM_USE_V2_MODEL_RUNNER=0 selects the runner that does"
+            "opprof: `cudagraph` will be null: the V2 model runner of vLLM 0.24 does not report "
+            "the graph it used; VLLM_USE_V2_MODEL_RUNNER=0 selects the runner that does"
         )
     elif not graphs_reported:
         logger.warning("opprof: `cudagraph` will be null: add --cudagraph-metrics to have it")
@@ -92,8 +94,9 @@ class Recorder:
             self._fail(error)
 
     def finalize(self, output, graph) -> None:
-        """In `update_from_output()`, when `output` has been processed. `graph` is the model runner's
-        statement of the graph it used, or `None`. An output that was never begun is not ours."""
+        """In `update_from_output()`, when `output` has been processed. `graph` is the model
+        runner's statement of the graph it used, or `None`. An output that was never begun is not
+        ours."""
         pair = self._pending.pop(id(output), None)
         if pair is None or self._closed:
             return

@@ -80,8 +80,8 @@ class GraphUse(msgspec.Struct, gc=False):
 class Record(msgspec.Struct, gc=False):
     """One scheduler step.
 
-    A snapshot taken when it was scheduled; `complete_mono_ns`, `cudagraph` and `dropped_records_before`
-    are filled in when its output has been processed.
+    A snapshot taken when it was scheduled; `complete_mono_ns`, `cudagraph` and
+    `dropped_records_before` are filled in when its output has been processed.
     """
 
     schema: int
@@ -115,8 +115,8 @@ class Record(msgspec.Struct, gc=False):
 class Footer(msgspec.Struct, gc=False):
     """The last line of a file that was closed in order; it speaks of this file's records.
 
-    `encoded` = `written` + `dropped`. The high-water mark is the recorder's so far; steps without an
-    output are counted in the last file.
+    `encoded` = `written` + `dropped`. The high-water mark is the recorder's so far; steps without
+    an output are counted in the last file.
     """
 
     schema: int

@@ -47,5 +47,7 @@ def _max_bytes(value: str) -> int:
     if not value:
         return MAX_BYTES_DEFAULT
     if not value.isascii() or not value.isdigit() or int(value) < MAX_BYTES_LEAST:
-        raise OpProfError(f"{MAX_BYTES}={value}: must be a whole number, at least {MAX_BYTES_LEAST}")
+        raise OpProfError(
+            f"{MAX_BYTES}={value}: must be a whole number, at least {MAX_BYTES_LEAST}"
+        )
     return int(value)

@@ -1,10 +1,11 @@
 """From the serving thread to a file, without ever waiting for it.
 
-The queue has a bound. When it is full the new record is dropped and counted, and the next one that fits
-says how many are missing before it. One producer, one writer thread.
+The queue has a bound. When it is full the new record is dropped and counted, and the next one that
+fits says how many are missing before it. One producer, one writer thread.
 
-The writer flushes whenever the queue runs empty, and at the latest after a second or a mebibyte. A flush
-hands the bytes to the kernel, which is enough to outlive a kill of the process; nothing is synced.
+The writer flushes whenever the queue runs empty, and at the latest after a second or a mebibyte. A
+flush hands the bytes to the kernel, which is enough to outlive a kill of the process; nothing is
+synced.
 """
 
 import logging

@@ -12,7 +12,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit codes: 0 it is as asked (`check`: patched), 1 it is not, and why is printed."""
     parser = argparse.ArgumentParser(prog="python -m takt_opprof.patch")
     parser.add_argument("verb", choices=["apply", "check", "undo"])
-    parser.add_argument("--vllm", type=Path, help="the package folder; default: the one installed here")
+    parser.add_argument(
+        "--vllm", type=Path, help="the package folder; default: the one installed here"
+    )
     asked = parser.parse_args(arguments)
     try:
         installed = Installed(asked.vllm) if asked.vllm else Installed.here()

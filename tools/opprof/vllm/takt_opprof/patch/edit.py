@@ -66,7 +66,8 @@ def _state(place: Place, text: str) -> State:
     if len(patched) == 1 and len(lines) == place.after.split("\n").count(place.line):
         return State.PATCHED
     foreign = [line for line in place.after.split("\n") if line.strip() and line != place.line]
-    # A line of ours without the others, or with more on it, means that somebody worked on the patch.
+    # A line of ours without the others, or with more on it, means that somebody worked on the
+    # patch.
     torn = any("opprof" in line.lower() and f"\n{line}" in f"\n{body}" for line in foreign)
     return State.ORIGINAL if len(lines) == 1 and not patched and not torn else State.OTHER
 

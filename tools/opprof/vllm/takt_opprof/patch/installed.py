@@ -70,7 +70,9 @@ class Installed:
         """Patches every place, or none."""
         self._must_be(State.ORIGINAL, self.places())
         if self.recorder() is not State.ORIGINAL:
-            raise Refused(f"{self.folder / RECORDER} is there already, and the places are not patched")
+            raise Refused(
+                f"{self.folder / RECORDER} is there already, and the places are not patched"
+            )
         texts = {file: edit.apply(file, text) for file, text in self._texts.items()}
         note = {"vllm": self.version, "sha256": {f: _sha256(t) for f, t in self._texts.items()}}
         self._add_recorder(note)
@@ -81,8 +83,8 @@ class Installed:
             raise
 
     def undo(self) -> list[str]:
-        """Takes the patch out, whole; names the files that are not now, byte for byte, as the patch once
-        found them: somebody edited them elsewhere."""
+        """Takes the patch out, whole; names the files that are not now, byte for byte, as the patch
+        once found them: somebody edited them elsewhere."""
         self._must_be(State.PATCHED, self.places())
         texts = {file: edit.undo(file, text) for file, text in self._texts.items()}
         before = self._note()
@@ -122,7 +124,8 @@ class Installed:
             raise
 
     def _remove_recorder(self) -> None:
-        """Removes what was put there and what Python made of it; a foreign file stays, in its folder."""
+        """Removes what was put there and what Python made of it; a foreign file stays, in its
+        folder."""
         folder = self.folder / RECORDER
         if not folder.is_dir():
             return

@@ -1,7 +1,7 @@
 """The places in vLLM 0.24.0 that the patch touches, and what it puts there.
 
-A place is one line, looked for within one function where the line alone is not unique. Nothing of vLLM's
-is carried here but these lines, by which a place is known.
+A place is one line, looked for within one function where the line alone is not unique. Nothing of
+vLLM's is carried here but these lines, by which a place is known.
 """
 
 from dataclasses import dataclass
@@ -50,9 +50,9 @@ PLACES = (
         "the variables themselves",
         _behind,
         '    "VLLM_HOST_IP": lambda: os.getenv("VLLM_HOST_IP", ""),',
-        f'    # {MARK}: an absolute folder for one record per scheduler step; empty is off.\n'
+        f"    # {MARK}: an absolute folder for one record per scheduler step; empty is off.\n"
         '    "VLLM_OPPROF_DIR": lambda: os.getenv("VLLM_OPPROF_DIR", ""),\n'
-        f'    # {MARK}: a file of records is closed before it grows beyond this.\n'
+        f"    # {MARK}: a file of records is closed before it grows beyond this.\n"
         '    "VLLM_OPPROF_MAX_BYTES": lambda: os.getenv("VLLM_OPPROF_MAX_BYTES", ""),',
     ),
     _place(
@@ -86,7 +86,8 @@ PLACES = (
         "entry of schedule",
         _behind,
         "        self.current_step += 1",
-        f"        if self.opprof is not None:  # {MARK}: enter\n            self.opprof.enter(self)",
+        f"        if self.opprof is not None:  # {MARK}: enter\n"
+        "            self.opprof.enter(self)",
         within="    def schedule(",
     ),
     _place(
