@@ -137,9 +137,39 @@ const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "a grace time is not granted an end",
+        "actors/src/session/stopping.rs",
+        "if stopping {\n                    self.give_up(cx);",
+        "if stopping {",
+    ),
+    mutant(
+        "the watchdog does not look at what came",
+        "actors/src/session/watchdog.rs",
+        "heard.map_or(self.since, |heard| heard.max(self.since)) + timeout",
+        "heard.map_or(self.since, |_| self.since) + timeout",
+    ),
+    mutant(
+        "the watchdog is not armed for the rest",
+        "actors/src/session/watchdog.rs",
+        "self.watchdog.timer = Some(cx.call_at(again, SessionMsg::IdlePerhaps));",
+        "let _ = again;",
+    ),
+    mutant(
+        "a phase inherits the silence of the one before",
         "actors/src/session/mod.rs",
-        "let which = if stopping { Cancel::All } else { Cancel::Phase(phase) };",
-        "let which = if stopping { return } else { Cancel::Phase(phase) };",
+        "self.watchdog.restart(start);",
+        "",
+    ),
+    mutant(
+        "a session goes on behind its time",
+        "actors/src/session/stopping.rs",
+        "self.stop(Stop::Failed(FailedBy::RunTimeout, why), cx);",
+        "let _ = (why, cx);",
+    ),
+    mutant(
+        "a failure waits as a stop does",
+        "actors/src/session/stopping.rs",
+        "if failed {",
+        "if failed && self.stop_grace.as_nanos() == 0 {",
     ),
     mutant(
         "a reader stops when its buffer was full",

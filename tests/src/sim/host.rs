@@ -27,6 +27,8 @@ pub struct SimHost {
     woken: Arc<Woke>,
     /// Moves the clock itself when it is parked; else the driver of several hosts does.
     alone: bool,
+    /// When bytes were read here.
+    heard: Vec<Nanos>,
 }
 
 /// What a host waits for.
@@ -52,7 +54,14 @@ impl World {
     pub fn host(&self) -> SimHost {
         let number = self.0.borrow_mut().add_host();
         let woken = Arc::new(Woke(AtomicBool::new(false)));
-        SimHost { world: self.clone(), number, waiting: Waiting::No, woken, alone: false }
+        SimHost {
+            world: self.clone(),
+            number,
+            waiting: Waiting::No,
+            woken,
+            alone: false,
+            heard: Vec::new(),
+        }
     }
 
     /// The only host of this world, which moves the clock when it is parked.
@@ -99,6 +108,12 @@ impl SimHost {
     #[must_use]
     pub fn open_streams(&self) -> (usize, usize) {
         self.world.0.borrow().hosts[self.number].count()
+    }
+
+    /// The instants at which bytes were read here, in order.
+    #[must_use]
+    pub fn heard(&self) -> &[Nanos] {
+        &self.heard
     }
 
     /// Whether a turn of its system would do anything now.
@@ -189,7 +204,11 @@ impl Host for SimHost {
     }
 
     fn read(&mut self, stream: StreamId, buf: &mut [u8]) -> io::Result<ReadOutcome> {
-        self.world.0.borrow_mut().read(self.number, stream, buf)
+        let outcome = self.world.0.borrow_mut().read(self.number, stream, buf)?;
+        if outcome.bytes > 0 && self.heard.last() != Some(&outcome.at) {
+            self.heard.push(outcome.at);
+        }
+        Ok(outcome)
     }
 
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {

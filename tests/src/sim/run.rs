@@ -16,8 +16,8 @@ use takt_actors::{
 use takt_engine::{Actor, Addr, Context, System, Target};
 use takt_mock::{Counts, Server, ServerConfig};
 use takt_record::{
-    Blame, ErrorKind, Failure, PhasePlan, Publisher, PublisherConfig, PublisherCounters, Record,
-    RequestKey, ResultDoc, SessionPlan, SharedPublisher, Stage,
+    Blame, ErrorKind, FailedBy, Failure, PhasePlan, Publisher, PublisherConfig, PublisherCounters,
+    Record, RequestKey, ResultDoc, SessionEvent, SessionPlan, SharedPublisher, Stage,
 };
 use takt_time::{Nanos, Span};
 use takt_wire::{Api, Limits};
@@ -52,6 +52,8 @@ pub struct Ran {
     pub client_streams: (usize, usize),
     /// What is left at servers that live: connections, requests in service, requests that wait.
     pub left_at_servers: Vec<(u64, u64, u64)>,
+    /// When the client read bytes.
+    pub heard: Vec<Nanos>,
     /// When the session was started and when it had ended.
     pub span: (Nanos, Nanos),
     /// Proof of what was dispatched when, by all systems.
@@ -107,6 +109,8 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
     let mut session = SessionConfig::new(scenario.phases.iter().enumerate().map(phase).collect());
     session.session_key = scenario.seed;
     session.stop_grace = scenario.stop_grace;
+    session.idle_timeout = scenario.idle_timeout;
+    session.run_timeout = scenario.run_timeout;
     session.begin_at_once = warm.is_none();
     let (session, outcome) = Session::new(session, transport, publisher.clone());
     let session = client.spawn(session, MAILBOX);
@@ -160,6 +164,7 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
         published: publisher.counters(),
         told: witness.take(),
         client_streams: client.host().open_streams(),
+        heard: client.host().heard().to_vec(),
         left_at_servers: left(&mut servers, &counts),
         span: (started, ended),
         trace_hash: servers.iter().fold(hash_of(0, &client), hash_of),
@@ -167,6 +172,20 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
     };
     let what = check::all(&ran);
     if what.is_empty() { Ok(ran) } else { Err(failed(what, trace(&client, &servers))) }
+}
+
+impl Ran {
+    /// When and by what the session failed, if it did.
+    #[must_use]
+    pub fn failed(&self) -> Option<(Nanos, FailedBy)> {
+        self.records.iter().find_map(|record| match record {
+            Record::Session(session) => match session.event {
+                SessionEvent::Failed(by) => Some((session.at, by)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
 }
 
 /// The plan of a scenario's session.

@@ -28,6 +28,10 @@ pub struct Scenario {
     pub stops: Vec<Span>,
     /// How long a stop waits.
     pub stop_grace: Span,
+    /// See [`takt_actors::SessionConfig`].
+    pub idle_timeout: Option<Span>,
+    /// See [`takt_actors::SessionConfig`].
+    pub run_timeout: Option<Span>,
     /// How records are received.
     pub records: Records,
 }
@@ -186,7 +190,36 @@ impl Scenario {
             records = Records { block_bytes: 512, refused: 950, overflow_blocks: c.size(0, 3) };
         }
         let stop_grace = c.span(Span::from_micros(1), Span::from_secs(10));
-        Self { seed, link, transport, phases, stops, stop_grace, records }
+        let (idle_timeout, run_timeout) = (None, None);
+        let mut scenario = Self {
+            seed,
+            link,
+            transport,
+            phases,
+            stops,
+            stop_grace,
+            idle_timeout,
+            run_timeout,
+            records,
+        };
+        scenario.limit(c);
+        scenario
+    }
+
+    /// Limits of the session's own. Where something watches for silence, nothing else need end a request
+    /// that hangs.
+    fn limit(&mut self, c: &mut Chance) {
+        if c.per_mille(250) {
+            self.idle_timeout = Some(c.span(Span::from_micros(100), Span::from_secs(20)));
+            if let Transport::Http(http) = &mut self.transport
+                && c.coin()
+            {
+                http.request_timeout = None;
+            }
+        }
+        if c.per_mille(100) {
+            self.run_timeout = Some(c.span(Span::from_micros(1), Span::from_secs(5)));
+        }
     }
 
     /// An ordinary session: Poisson arrivals of `rate` a second for `span`, streamed answers of four tokens.
@@ -236,6 +269,8 @@ impl Scenario {
             phases: vec![phase],
             stops: Vec::new(),
             stop_grace: Span::from_secs(10),
+            idle_timeout: None,
+            run_timeout: None,
             records: Records { block_bytes: 32 << 10, refused: 0, overflow_blocks: ENOUGH },
         }
     }

@@ -81,8 +81,10 @@ fn planned_error(http: &Http, id: RequestId) -> Option<u16> {
 /// Requests are given up by a stop, by a drain that runs out, and at the end by undrained phases.
 fn given_up(ran: &Ran, done: &Completed, found: &mut Found) {
     let phase = &ran.scenario.phases[usize::from(done.key.phase.0)];
-    let reason =
-        !ran.scenario.stops.is_empty() || phase.drain_timeout.is_some() || !phase.drain_after;
+    let reason = !ran.scenario.stops.is_empty()
+        || ran.failed().is_some()
+        || phase.drain_timeout.is_some()
+        || !phase.drain_after;
     found.holds(reason, || format!("{}: given up without a reason", name(done.key)));
 }
 

@@ -11,6 +11,7 @@ mod phases;
 mod report;
 mod requests;
 mod schedule;
+mod silence;
 
 use std::fmt::Debug;
 
@@ -29,6 +30,7 @@ pub(super) fn all(ran: &Ran) -> Vec<String> {
     requests::check(ran, &lives, &mut found);
     phases::check(ran, &lives, &mut found);
     patience::check(ran, &mut found);
+    silence::check(ran, &mut found);
     cap::check(ran, &mut found);
     schedule::check(ran, &lives, &mut found);
     answers::check(ran, &lives, &mut found);

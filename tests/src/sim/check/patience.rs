@@ -1,5 +1,5 @@
 //! Nobody waits longer than was agreed: a drain ends with its time-out, a stop with its grace time, a second
-//! stop and the last undrained phase at once.
+//! stop, a failure and the last undrained phase at once, and everything with the session's own time.
 
 use takt_record::{PhaseEvent, PhaseId, PhaseState, Record, SessionEvent};
 use takt_time::{Nanos, Span};
@@ -15,7 +15,7 @@ pub(super) fn check(ran: &Ran, found: &mut Found) {
         let event = |wanted: fn(PhaseEvent) -> bool| phase_event(ran, number, wanted);
         let closed = event(|event| matches!(event, PhaseEvent::IssuingEnded { .. }));
         let ended = event(
-            |event| matches!(event, PhaseEvent::Ended { state } if state != PhaseState::Interrupted),
+            |event| matches!(event, PhaseEvent::Ended { state } if !matches!(state, PhaseState::Interrupted | PhaseState::Failed)),
         );
         let (Some(closed), Some(ended)) = (closed, ended) else { continue };
         let limit = if config.drain_after { config.drain_timeout } else { Some(Span::ZERO) };
@@ -29,6 +29,13 @@ pub(super) fn check(ran: &Ran, found: &mut Found) {
 
 fn session(ran: &Ran, found: &mut Found) {
     let Some(ended) = session_event(ran, SessionEvent::Ended) else { return };
+    if let Some(limit) = ran.scenario.run_timeout {
+        let took = ended - ran.span.0;
+        found.holds(took <= limit, || format!("ran for {took}, where {limit} are allowed"));
+    }
+    if let Some(failed) = ran.failed() {
+        return found.same(ended, failed.0, || "the end of a session that failed".to_owned());
+    }
     let Some(stopped) = session_event(ran, SessionEvent::Interrupted) else {
         let last = ran.scenario.phases.len() - 1;
         let over = phase_event(ran, last, |event| matches!(event, PhaseEvent::Ended { .. }));

@@ -9,16 +9,19 @@ use super::lives::Lives;
 use crate::sim::run::{Ran, name};
 
 pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
-    let stopped_at = session(ran, found);
+    let stopped = session(ran, found);
+    let stopped_at = stopped.map(|(place, _)| place);
     let Some(outcome) = &ran.outcome else {
         return found.say(|| "the session gave no account of itself".to_owned());
     };
     found.same(outcome.strays, 0, || "strays".to_owned());
-    let expected = match stopped_at {
-        Some(_) => SessionState::Interrupted,
-        None => SessionState::Complete,
+    let agrees = match (&outcome.state, stopped.map(|(_, event)| event)) {
+        (SessionState::Complete, None)
+        | (SessionState::Interrupted, Some(SessionEvent::Interrupted)) => true,
+        (SessionState::Failed(why), Some(SessionEvent::Failed(_))) => !why.is_empty(),
+        _ => false,
     };
-    found.same(&outcome.state, &expected, || "state of the session".to_owned());
+    found.holds(agrees, || format!("state of the session: {:?} after {stopped:?}", outcome.state));
     if stopped_at.is_none() {
         found.same(outcome.phases.len(), ran.scenario.phases.len(), || "phases".to_owned());
     }
@@ -33,14 +36,16 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
     sequence(ran, found);
 }
 
-/// The session's own events; gives the place of its interruption.
-fn session(ran: &Ran, found: &mut Found) -> Option<usize> {
+/// The session's own events; gives the place of its interruption or failure, and which.
+fn session(ran: &Ran, found: &mut Found) -> Option<(usize, SessionEvent)> {
     let events = ran.records.iter().enumerate().filter_map(|(place, record)| match record {
         Record::Session(session) => Some((place, session.event)),
         _ => None,
     });
     let events: Vec<(usize, SessionEvent)> = events.collect();
-    let stopped = events.iter().find(|(_, event)| *event == SessionEvent::Interrupted);
+    let stopped = events
+        .iter()
+        .find(|(_, event)| matches!(event, SessionEvent::Interrupted | SessionEvent::Failed(_)));
     let mut expected = vec![(0, SessionEvent::Started)];
     expected.extend(stopped);
     expected.push((ran.records.len() - 1, SessionEvent::Ended));
@@ -49,9 +54,10 @@ fn session(ran: &Ran, found: &mut Found) -> Option<usize> {
         format!("events of the session, of which the last record is {last:?}")
     });
     if ran.scenario.stops.is_empty() {
-        found.same(stopped, None, || "stopped without being told to".to_owned());
+        let told = stopped.is_none_or(|(_, event)| *event != SessionEvent::Interrupted);
+        found.holds(told, || "stopped without being told to".to_owned());
     }
-    stopped.map(|(place, _)| *place)
+    stopped.copied()
 }
 
 /// Phases follow each other, none begins before the last has ended.
@@ -139,7 +145,7 @@ fn limits(
     for most in [limits.duration, limits.max_duration].into_iter().flatten() {
         found.holds(!free_calls || took <= most, || of(&format!("issued for {took}")));
     }
-    let interrupted = state == PhaseState::Interrupted;
+    let interrupted = matches!(state, PhaseState::Interrupted | PhaseState::Failed);
     match by {
         EndedBy::Requests => found.same(Some(issued), limits.requests, || of("requests")),
         EndedBy::Duration => {
@@ -158,8 +164,11 @@ fn limits(
                 of(&format!("{passes} passes"))
             });
         }
-        EndedBy::Stop => found.holds(interrupted, || of("stopped and not said")),
-        EndedBy::Strategy | EndedBy::Failure => found.say(|| of(&format!("ended by {by}"))),
+        EndedBy::Stop => {
+            found.same(state, PhaseState::Interrupted, || of("stopped and not said"));
+        }
+        EndedBy::Failure => found.same(state, PhaseState::Failed, || of("failed and not said")),
+        EndedBy::Strategy => found.say(|| of(&format!("ended by {by}"))),
     }
 }
 

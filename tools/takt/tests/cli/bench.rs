@@ -133,7 +133,22 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(bench: &Bench, args: &[&str]) -> Self {
-        let mut child = bench.command(args).spawn().unwrap();
+        Self::of(bench.command(args))
+    }
+
+    /// The same after a line of shell, such as `trap '' INT`.
+    pub(crate) fn start_after(bench: &Bench, line: &str, args: &[&str]) -> Self {
+        let inner = bench.command(args);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{line}; exec \"$0\" \"$@\"")]);
+        command.arg(inner.get_program()).args(inner.get_args());
+        command.current_dir(bench.path("")).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         Self { child, stderr, seen: String::new() }
     }
@@ -147,6 +162,20 @@ impl Running {
             if self.seen[start..].contains(text) {
                 return;
             }
+        }
+    }
+
+    /// Waits until the process has a handler of its own for SIGINT.
+    pub(crate) fn wait_until_it_listens(&self) {
+        let status = format!("/proc/{}/status", self.child.id());
+        let caught = || {
+            let text = std::fs::read_to_string(&status).unwrap();
+            let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(mask.trim(), 16).unwrap()
+        };
+        // SIGINT is 2.
+        while caught() >> 1 & 1 == 0 {
+            thread::sleep(std::time::Duration::from_millis(5));
         }
     }
 
@@ -174,6 +203,20 @@ impl Running {
 fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
+}
+
+/// An address where `free` more connections are taken and the next ones hang: the queue of a listener that
+/// accepts nothing is full.
+pub(crate) fn full(free: usize) -> (String, Vec<TcpStream>, TcpListener) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let patience = std::time::Duration::from_millis(300);
+    let mut held = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&address, patience) {
+        held.push(stream);
+    }
+    held.extend((0..free).map(|_| listener.accept().unwrap().0));
+    (format!("http://{address}"), held, listener)
 }
 
 /// A server that answers every request with what `answer` makes of its bytes, and closes. Ends with the

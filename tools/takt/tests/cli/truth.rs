@@ -21,7 +21,7 @@ impl Fold for Completions {
 }
 
 /// The server's lines by request id.
-fn truth(bench: &Bench) -> BTreeMap<String, Value> {
+pub(crate) fn truth(bench: &Bench) -> BTreeMap<String, Value> {
     let text = bench.read("truth.jsonl");
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter_map(|line| Some((line["id"].as_str()?.to_owned(), line))).collect()
