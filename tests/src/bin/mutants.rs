@@ -158,7 +158,8 @@ const MUTANTS: &[Mutant] = &[
         "actors/src/session/mod.rs",
         "self.watchdog.restart(start);",
         "",
-    ),
+    )
+    .by_tests("takt-actors", "session"),
     mutant(
         "a session goes on behind its time",
         "actors/src/session/stopping.rs",
