@@ -1,7 +1,8 @@
-//! What the operating system allows this process: open files, and ports to connect from.
+//! What the operating system allows this process: open files, ports to connect from, room on a disk.
 
 use std::io;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -23,6 +24,14 @@ pub fn raise_open_files() -> io::Result<OpenFiles> {
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     Ok(OpenFiles { soft: current.unwrap_or(u64::MAX), hard: maximum.unwrap_or(u64::MAX) })
+}
+
+/// Bytes that this process may still write to the disk of `path`; `None` when that cannot be told.
+#[must_use]
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    // Some file systems have no size of their own and say zero to everything.
+    (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// The ports from which outgoing connections of one source address to one destination are made
@@ -47,6 +56,12 @@ mod tests {
     fn open_files_are_raised_to_the_hard_limit() {
         let limit = raise_open_files().unwrap();
         assert_eq!(limit.soft, limit.hard);
+    }
+
+    #[test]
+    fn a_disk_has_room_and_what_is_not_there_has_none_to_tell() {
+        assert!(free_bytes(Path::new("/")).is_some());
+        assert_eq!(free_bytes(Path::new("/no such place")), None);
     }
 
     #[test]

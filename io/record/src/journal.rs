@@ -8,8 +8,8 @@
 //!
 //! Numbers are little-endian. A head's checksum is over version, length and plan; a frame's over its header
 //! (from the magic up to the checksum) and its records. Frames are numbered from 0 without a gap, so a frame
-//! that is missing in the middle is noticed. A frame with the flag `THINNED` stands for a stretch from which
-//! records were left out on purpose (sampling, a size cap).
+//! that is missing in the middle is noticed. The flags of a frame are its [`Stretch`]: 1 for a stretch of which
+//! a sample was kept, 2 for one behind the size cap, from which no request was kept.
 //!
 //! Whatever kills the writer, what was written before is whole: a reader stops at the first frame that is
 //! cut short or does not check, and says where, why and how many bytes are behind it. A file cut exactly
@@ -30,8 +30,32 @@ pub use write::JournalWriter;
 /// The version of the file format; packed records have their own ([`crate::CODEC_VERSION`]).
 pub const JOURNAL_VERSION: u32 = 1;
 
-/// Flag of a frame: records were left out of this stretch on purpose.
-const THINNED: u32 = 1;
+/// Whether requests were left out of a stretch of the journal on purpose. Records of session, phases,
+/// clocks and health never are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Stretch {
+    /// None was.
+    #[default]
+    Whole,
+    /// A sample of the requests was kept.
+    Sampled,
+    /// The journal had reached its size cap: no request was kept.
+    Capped,
+}
+
+impl Stretch {
+    fn flags(self) -> u32 {
+        match self {
+            Self::Whole => 0,
+            Self::Sampled => 1,
+            Self::Capped => 2,
+        }
+    }
+
+    fn of(flags: u32) -> Option<Self> {
+        [Self::Whole, Self::Sampled, Self::Capped].into_iter().find(|s| s.flags() == flags)
+    }
+}
 
 /// How large a journal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -49,10 +73,20 @@ pub struct JournalStats {
 pub struct JournalSummary {
     /// What was whole.
     pub read: JournalStats,
-    /// Some stretch was thinned: counts over the records are not counts over the run.
-    pub thinned: bool,
+    /// Some stretch holds a sample of its requests.
+    pub sampled: bool,
+    /// The size cap was reached: requests behind it are missing.
+    pub capped: bool,
     /// How it ended.
     pub end: JournalEnd,
+}
+
+impl JournalSummary {
+    /// Requests were left out on purpose: counts over the records are not counts over the run.
+    #[must_use]
+    pub fn thinned(&self) -> bool {
+        self.sampled || self.capped
+    }
 }
 
 /// The end of a journal.
@@ -126,7 +160,7 @@ struct FrameHead {
     number: u64,
     base: u64,
     records: u32,
-    flags: u32,
+    stretch: Stretch,
 }
 
 impl FrameHead {
@@ -138,7 +172,7 @@ impl FrameHead {
         out[8..16].copy_from_slice(&self.number.to_le_bytes());
         out[16..24].copy_from_slice(&self.base.to_le_bytes());
         out[24..28].copy_from_slice(&self.records.to_le_bytes());
-        out[28..32].copy_from_slice(&self.flags.to_le_bytes());
+        out[28..32].copy_from_slice(&self.stretch.flags().to_le_bytes());
         let sum = checksum(&[&out[..32], records]);
         out[32..].copy_from_slice(&sum.to_le_bytes());
         out
@@ -151,11 +185,10 @@ impl FrameHead {
             number: u64_at(bytes, 8),
             base: u64_at(bytes, 16),
             records: u32_at(bytes, 24),
-            flags: u32_at(bytes, 28),
+            stretch: Stretch::of(u32_at(bytes, 28))?,
         };
-        let ours = u32_at(bytes, 0) == FRAME_MAGIC
-            && head.length as usize <= MAX_FRAME_RECORD_BYTES
-            && head.flags & !THINNED == 0;
+        let ours =
+            u32_at(bytes, 0) == FRAME_MAGIC && head.length as usize <= MAX_FRAME_RECORD_BYTES;
         ours.then_some(head)
     }
 }

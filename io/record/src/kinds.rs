@@ -204,3 +204,43 @@ closed_list! {
         Failure = "failure",
     }
 }
+
+closed_list! {
+    /// What an event says, in the words of the field where it has one.
+    EventType {
+        /// First of a session.
+        SessionStarted = "session.started",
+        /// A tracking window opens.
+        TrackingStarted = "session.start_performance_tracking",
+        /// A tracking window closes.
+        TrackingStopped = "session.stop_performance_tracking",
+        /// A stop was asked for.
+        SessionInterrupted = "session.interrupted",
+        /// Last of a session.
+        SessionEnded = "session.ended",
+        /// A request was issued.
+        SampleIssued = "sample.issued",
+        /// Its first token event.
+        SampleRecvFirst = "sample.recv_first",
+        /// A later one.
+        SampleRecvNonFirst = "sample.recv_non_first",
+        /// A request ended.
+        SampleComplete = "sample.complete",
+        /// A request failed.
+        ErrorGeneric = "error.generic",
+        /// The session cannot go on.
+        ErrorSession = "error.session",
+        /// A phase begins; the field has no word for it, nor for those below.
+        PhaseStarted = "phase.started",
+        /// A phase issues no more.
+        PhaseIssuingEnded = "phase.issuing_ended",
+        /// A phase is over.
+        PhaseEnded = "phase.ended",
+        /// Text of an answer that has not ended.
+        SampleText = "sample.text",
+        /// Both clocks, read together.
+        Clock = "instrument.clock",
+        /// What the instrument says of itself.
+        Health = "instrument.health",
+    }
+}

@@ -12,6 +12,7 @@ mod block;
 mod codec;
 mod decode;
 mod encode;
+mod event;
 mod id;
 mod journal;
 mod kinds;
@@ -27,13 +28,15 @@ mod varint;
 
 pub use block::{Block, BlockReader, BlockWriter, NotPushed};
 pub use codec::{CODEC_VERSION, CodecError, CodecErrorKind, MAX_TEXT_BYTES};
+pub use event::{Event, EventData};
 pub use id::RequestId;
 pub use journal::{
     JOURNAL_VERSION, JournalEnd, JournalError, JournalReader, JournalStats, JournalSummary,
-    JournalWriter, TornReason, fold_journal,
+    JournalWriter, Stretch, TornReason, fold_journal,
 };
 pub use kinds::{
-    Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseKind, PhaseState, Stage, TokenSource,
+    Blame, EndedBy, ErrorKind, EventType, FailedBy, FinishReason, PhaseKind, PhaseState, Stage,
+    TokenSource,
 };
 pub use plan::{PhasePlan, SessionPlan};
 pub use publisher::{
@@ -44,9 +47,9 @@ pub use records::{
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 pub use result::{
-    Distribution, ErrorSample, Goodput, Instrument, Load, OverTime, Percentiles, PhaseResult,
-    RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate, Steady, Tokens, TwoViews, Verdict,
-    VerdictStatus,
+    Counted, Distribution, ErrorSample, Goodput, Instrument, JournalNote, Load, OverTime,
+    Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate, Steady, Tokens,
+    TwoViews, Verdict, VerdictStatus,
 };
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};
 pub use snapshot::{

@@ -21,6 +21,14 @@ pub struct SessionPlan {
     pub host: serde_json::Value,
 }
 
+impl SessionPlan {
+    /// What spreads the ids of the session's requests: the low half of its own id.
+    #[must_use]
+    pub fn session_key(&self) -> u64 {
+        u128::from_str_radix(&self.session_id, 16).map_or(0, |id| id as u64)
+    }
+}
+
 /// The plan of a phase, as far as a fold needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhasePlan {

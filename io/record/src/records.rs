@@ -343,6 +343,22 @@ impl Record<'_> {
     }
 }
 
+impl Record<'_> {
+    /// The phase that it is about, or that issued its request.
+    #[must_use]
+    pub fn phase(&self) -> Option<PhaseId> {
+        match self {
+            Record::Phase(r) => Some(r.phase),
+            Record::Issued(r) => Some(r.key.phase),
+            Record::Token(r) => Some(r.key.phase),
+            Record::Error { key, .. } => Some(key.phase),
+            Record::Completed(r) => Some(r.key.phase),
+            Record::Text(r) => Some(r.key.phase),
+            Record::Session(_) | Record::Clock(_) | Record::Health(_) => None,
+        }
+    }
+}
+
 impl Times {
     /// Actual send minus scheduled send; `None` for a closed loop and for what was never sent.
     #[must_use]

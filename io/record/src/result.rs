@@ -47,8 +47,40 @@ pub struct ResultDoc {
     pub host: Value,
     /// The resolved configuration, secrets redacted.
     pub config: Value,
+    /// What the percentiles of distributions were counted from.
+    #[serde(default)]
+    pub counted: Counted,
+    /// What the journal holds of the run; `None` without one.
+    #[serde(default)]
+    pub journal: Option<JournalNote>,
     /// Every planned phase in order.
     pub phases: Vec<PhaseResult>,
+}
+
+/// What percentiles were counted from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    /// Histograms of three significant digits.
+    #[default]
+    Histograms,
+    /// Every value.
+    Values,
+}
+
+/// What a journal holds of its run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalNote {
+    /// Bytes that are whole.
+    pub bytes: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Of the requests a sample was kept.
+    pub sampled: bool,
+    /// The size cap was reached: later requests are missing.
+    pub capped: bool,
+    /// Why it stops before the run's end, when it does.
+    pub stopped: Option<String>,
 }
 
 /// How a session ended.

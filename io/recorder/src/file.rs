@@ -7,7 +7,9 @@ use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-use takt_record::{Block, JournalError, JournalReader, JournalStats, JournalWriter, SessionPlan};
+use takt_record::{
+    Block, JournalError, JournalReader, JournalStats, JournalWriter, SessionPlan, Stretch,
+};
 
 use crate::keep::{Kept, Thinner};
 use crate::recorder::JournalConfig;
@@ -59,6 +61,7 @@ pub(crate) struct JournalFile {
     kept: Kept,
     thinner: Option<Thinner>,
     size_cap: Option<u64>,
+    sampled: bool,
     error: Option<io::Error>,
 }
 
@@ -73,7 +76,8 @@ impl JournalFile {
         let writer = create().map_err(|error| at(&path, &error))?;
         let kept = Kept::Requests(config.keep);
         let thinner = (!kept.everything()).then(Thinner::new);
-        Ok(Self { path, writer, kept, thinner, size_cap: config.size_cap, error: None })
+        let (size_cap, sampled) = (config.size_cap, !kept.everything());
+        Ok(Self { path, writer, kept, thinner, size_cap, sampled, error: None })
     }
 
     /// Appends `block`, or what is kept of it.
@@ -83,13 +87,18 @@ impl JournalFile {
         }
         let after = self.writer.stats().bytes.saturating_add(block.bytes().len() as u64);
         if self.size_cap.is_some_and(|cap| after > cap) && self.kept != Kept::Frame {
+            // What was gathered before is a stretch of its own.
+            self.flush();
             self.kept = Kept::Frame;
             self.thinner.get_or_insert_with(Thinner::new);
         }
         let writer = &mut self.writer;
         let done = match &mut self.thinner {
-            None => writer.append(block, false),
-            Some(thinner) => thinner.take(block, self.kept, |kept| writer.append(kept, true)),
+            None => writer.append(block, Stretch::Whole),
+            Some(thinner) => {
+                let stretch = self.kept.stretch();
+                thinner.take(block, self.kept, |kept| writer.append(kept, stretch))
+            }
         };
         self.remember(done);
     }
@@ -99,7 +108,8 @@ impl JournalFile {
         if self.error.is_none()
             && let Some(thinner) = &mut self.thinner
         {
-            let done = thinner.flush(|block| self.writer.append(block, true));
+            let stretch = self.kept.stretch();
+            let done = thinner.flush(|block| self.writer.append(block, stretch));
             self.remember(done);
         }
     }
@@ -110,6 +120,11 @@ impl JournalFile {
 
     pub(crate) fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
+    }
+
+    /// A sample of the requests is kept, or was up to the size cap.
+    pub(crate) fn sampled(&self) -> bool {
+        self.sampled
     }
 
     /// The size cap was reached.
@@ -170,6 +185,7 @@ mod tests {
             kept: Kept::Requests(crate::Keep::All),
             thinner: None,
             size_cap: None,
+            sampled: false,
             error: None,
         };
         journal.append(block.block());

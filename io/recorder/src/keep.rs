@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use takt_record::{Block, BlockWriter, NotPushed, Record};
+use takt_record::{Block, BlockWriter, NotPushed, Record, Stretch};
 
 /// Which requests the journal keeps. Records of the session, its phases, its clocks and its health are
 /// always kept.
@@ -27,6 +27,15 @@ impl Kept {
     /// Blocks can be written as they are.
     pub(crate) fn everything(self) -> bool {
         self == Kept::Requests(Keep::All)
+    }
+
+    /// What a reader of the stretch must know.
+    pub(crate) fn stretch(self) -> Stretch {
+        match self {
+            Kept::Requests(Keep::All) => Stretch::Whole,
+            Kept::Requests(Keep::OneIn(_)) => Stretch::Sampled,
+            Kept::Frame => Stretch::Capped,
+        }
     }
 
     fn keeps(self, record: &Record<'_>) -> bool {

@@ -59,6 +59,8 @@ pub struct Finished<F> {
     pub fold: F,
     /// How large the journal became; zeros without one.
     pub journal: JournalStats,
+    /// The journal holds a sample of the requests.
+    pub sampled: bool,
     /// The journal reached its size cap.
     pub capped: bool,
     /// Why the journal stopped before its end: its records up to there are whole, the fold has all.

@@ -125,6 +125,7 @@ impl<F: Fold, T: FnMut(&F, Tick<'_>)> Worker<F, T> {
         self.look((self.anchor)(), true);
         Finished {
             journal: self.journal.as_ref().map(JournalFile::stats).unwrap_or_default(),
+            sampled: self.journal.as_ref().is_some_and(JournalFile::sampled),
             capped: self.journal.as_ref().is_some_and(JournalFile::capped),
             error: self.journal.and_then(JournalFile::close),
             fold: self.fold,

@@ -9,7 +9,7 @@ use std::path::Path;
 use takt_record::{
     Blame, Block, BlockWriter, Completed, EndedBy, ErrorKind, Failure, FinishReason, Health,
     Issued, JournalWriter, Outcome, PhaseEvent, PhaseId, PhaseRecord, PhaseState, Record,
-    RequestKey, SessionEvent, SessionPlan, SessionRecord, Stage, Text, TextKind, Times, Token,
+    RequestKey, SessionEvent, SessionPlan, SessionRecord, Stage, Stretch, Text, TextKind, Times, Token,
     TokenCounts, TokenSource, TurnOf,
 };
 use takt_time::{Anchor, Nanos, Span};
@@ -59,7 +59,8 @@ fn journal(records: &[Record<'_>], cuts: &[usize]) -> io::Result<Vec<u8>> {
     let mut journal = JournalWriter::begin(Vec::new(), &plan)?;
     for (place, from) in cuts.iter().enumerate() {
         let to = cuts.get(place + 1).copied().unwrap_or(records.len());
-        journal.append(&packed(&records[*from..to]), place == 2)?;
+        let stretch = if place == 2 { Stretch::Sampled } else { Stretch::Whole };
+        journal.append(&packed(&records[*from..to]), stretch)?;
     }
     Ok(journal.into_inner())
 }

@@ -81,7 +81,7 @@ impl BlockSink for Fussy {
             into.out_of_line.push(block.seq());
         }
         into.blocks += 1;
-        into.journal.append(&block, false).expect("memory takes all");
+        into.journal.append(&block, takt_record::Stretch::Whole).expect("memory takes all");
         fold_block(&block, into).expect("a block that the writer made can be read");
         Ok(())
     }

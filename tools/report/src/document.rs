@@ -25,7 +25,12 @@ impl RunFold {
         let state = self.state();
         let phases: Vec<_> = (self.plan.phases.iter().zip(&self.phases))
             .map(|(plan, phase)| {
-                Source { plan, phase, now: self.last_at, slo: self.slo.as_ref() }.result()
+                let mut result =
+                    Source { plan, phase, now: self.last_at, slo: self.slo.as_ref() }.result();
+                if self.partial {
+                    leave_out_what_needs_all(&mut result);
+                }
+                result
             })
             .collect();
         ResultDoc {
@@ -41,6 +46,8 @@ impl RunFold {
             verdict: verdict::judge(self, state, &phases, limits),
             host: self.plan.host.clone(),
             config: self.plan.config.clone(),
+            counted: self.counted,
+            journal: None,
             phases,
         }
     }
@@ -174,6 +181,23 @@ impl Source<'_> {
         let until = phase.tracking_stopped.or(phase.ended).unwrap_or(self.now);
         until.checked_since(phase.tracking_started?)
     }
+}
+
+/// Of a part of the requests there are counts and distributions, and nothing a second.
+fn leave_out_what_needs_all(result: &mut PhaseResult) {
+    result.issue_window_s = None;
+    result.steady = None;
+    result.requests_per_s = None;
+    result.successful_per_s = None;
+    result.output_tokens_per_s = None;
+    if let Some(goodput) = &mut result.goodput {
+        goodput.requests_per_s = None;
+    }
+    result.in_flight = None;
+    if let Some(tokens) = &mut result.tokens {
+        (tokens.input_total, tokens.output_total, tokens.cached_total) = (None, None, None);
+    }
+    result.series = None;
 }
 
 fn distributions(result: &mut PhaseResult, tracked: &Tracked) {

@@ -8,7 +8,8 @@
 use std::collections::VecDeque;
 
 use takt_record::{
-    FailedBy, Fold, Health, PhaseEvent, PhaseId, Record, RequestKey, SessionEvent, SessionPlan,
+    Counted, FailedBy, Fold, Health, PhaseEvent, PhaseId, Record, RequestKey, SessionEvent,
+    SessionPlan,
 };
 use takt_time::Nanos;
 
@@ -16,6 +17,7 @@ use crate::live::Mark;
 use crate::phase::PhaseFold;
 use crate::slo::Slo;
 use crate::streams::Streams;
+use crate::tracked::Tracked;
 
 /// The fold of a session's records.
 ///
@@ -43,6 +45,9 @@ pub struct RunFold {
     /// Records of phases or requests that the plan does not know.
     pub(crate) strays: u64,
     pub(crate) marks: VecDeque<Mark>,
+    pub(crate) counted: Counted,
+    /// The records are not those of every request.
+    pub(crate) partial: bool,
     streams: Streams,
     last_health: Option<Health>,
 }
@@ -69,9 +74,36 @@ impl RunFold {
             last_at: Nanos::ZERO,
             strays: 0,
             marks: VecDeque::new(),
+            counted: Counted::Histograms,
+            partial: false,
             streams: Streams::default(),
             last_health: None,
         }
+    }
+
+    /// The same, for percentiles that are exact: every value of every series is kept, eight bytes each.
+    #[must_use]
+    pub fn of_values(plan: SessionPlan) -> Self {
+        let mut fold = Self::new(plan);
+        fold.counted = Counted::Values;
+        for phase in &mut fold.phases {
+            if let Some(tracked) = &mut phase.tracked {
+                **tracked = Tracked::of_values();
+            }
+        }
+        fold
+    }
+
+    /// The records are those of a part of the requests only (a sample, or those before a size cap). The
+    /// result then says so, and has no figure that needs all of them.
+    pub fn set_partial(&mut self) {
+        self.partial = true;
+    }
+
+    /// Whether [`set_partial`](Self::set_partial) was said.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// The plan that it was made for.
@@ -94,6 +126,7 @@ impl RunFold {
         self.first_at = self.first_at.into_iter().chain(other.first_at).min();
         self.last_at = self.last_at.max(other.last_at);
         self.strays += other.strays;
+        self.partial |= other.partial;
     }
 
     fn phase(&mut self, phase: PhaseId) -> Option<&mut PhaseFold> {

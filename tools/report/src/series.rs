@@ -4,8 +4,13 @@
 //! and extremes are exact and do not depend on the order of records or on how folds were merged.
 //! Percentiles are the histogram's, by nearest rank.
 //!
+//! A series that keeps its values ([`Series::of_values`]) counts its percentiles from them instead; it grows
+//! with the number of values, and is for reports made after a run.
+//!
 //! A series takes no memory before its first value. When its phase is over it is frozen to the pairs
 //! (value, count) that occur, which is a few kilobytes in place of a few hundred.
+
+use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use takt_record::{Distribution, Percentiles, SeriesSnapshot};
@@ -16,6 +21,7 @@ use takt_time::Span;
 pub(crate) struct Series {
     live: Option<Histogram<u64>>,
     frozen: Vec<(u64, u64)>,
+    values: Option<Box<Values>>,
     count: u64,
     sum: u128,
     squares: u128,
@@ -23,7 +29,21 @@ pub(crate) struct Series {
     max: u64,
 }
 
+/// Every value of a series.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    once: Vec<u64>,
+    sorted: bool,
+    /// Values that came with a weight.
+    weighted: BTreeMap<u64, u64>,
+}
+
 impl Series {
+    /// A series that keeps every value.
+    pub(crate) fn of_values() -> Self {
+        Self { values: Some(Box::default()), ..Self::default() }
+    }
+
     /// Takes one value in.
     pub(crate) fn record(&mut self, value: u64) {
         self.record_n(value, 1);
@@ -40,11 +60,7 @@ impl Series {
             return;
         }
         let value = value.min(MAX_VALUE);
-        let histogram = match &mut self.live {
-            Some(histogram) => histogram,
-            None => self.thaw(),
-        };
-        histogram.record_n(value, weight).expect("the histogram grows up to MAX_VALUE");
+        self.hold(value, weight);
         (self.min, self.max) = if self.count == 0 {
             (value, value)
         } else {
@@ -68,6 +84,11 @@ impl Series {
 
     /// Gives the histogram's memory back; a later value brings it to life again.
     pub(crate) fn freeze(&mut self) {
+        if let Some(values) = &mut self.values {
+            values.once.sort_unstable();
+            values.once.shrink_to_fit();
+            values.sorted = true;
+        }
         if self.live.is_some() {
             self.frozen = self.pairs();
             self.live = None;
@@ -79,12 +100,8 @@ impl Series {
         if other.count == 0 {
             return;
         }
-        let histogram = match &mut self.live {
-            Some(histogram) => histogram,
-            None => self.thaw(),
-        };
         for (value, count) in other.pairs() {
-            histogram.record_n(value, count).expect("the histogram grows up to MAX_VALUE");
+            self.hold(value, count);
         }
         (self.min, self.max) = if self.count == 0 {
             (other.min, other.max)
@@ -175,12 +192,28 @@ impl Series {
     }
 
     fn each_pair(&self, mut take: impl FnMut(u64, u64)) {
+        if let Some(values) = &self.values {
+            return values.each_pair(take);
+        }
         match &self.live {
             Some(histogram) => histogram
                 .iter_recorded()
                 .for_each(|step| take(step.value_iterated_to(), step.count_at_value())),
             None => self.frozen.iter().for_each(|&(value, count)| take(value, count)),
         }
+    }
+
+    /// Puts the value where percentiles are counted from.
+    #[inline]
+    fn hold(&mut self, value: u64, weight: u64) {
+        if let Some(values) = &mut self.values {
+            return values.hold(value, weight);
+        }
+        let histogram = match &mut self.live {
+            Some(histogram) => histogram,
+            None => self.thaw(),
+        };
+        histogram.record_n(value, weight).expect("the histogram grows up to MAX_VALUE");
     }
 
     #[cold]
@@ -190,6 +223,38 @@ impl Series {
             histogram.record_n(value, count).expect("the histogram grows up to MAX_VALUE");
         }
         self.live.insert(histogram)
+    }
+}
+
+impl Values {
+    fn hold(&mut self, value: u64, weight: u64) {
+        if weight == 1 {
+            self.sorted = false;
+            self.once.push(value);
+        } else {
+            let count = self.weighted.entry(value).or_default();
+            *count = count.saturating_add(weight);
+        }
+    }
+
+    /// The values ascending, each with how often it stands there; one value may come more than once.
+    fn each_pair(&self, mut take: impl FnMut(u64, u64)) {
+        let mut copy;
+        let once = if self.sorted {
+            &self.once
+        } else {
+            copy = self.once.clone();
+            copy.sort_unstable();
+            &copy
+        };
+        let mut weighted = self.weighted.iter().peekable();
+        for &value in once {
+            while let Some((&value, &count)) = weighted.next_if(|&(&other, _)| other <= value) {
+                take(value, count);
+            }
+            take(value, 1);
+        }
+        weighted.for_each(|(&value, &count)| take(value, count));
     }
 }
 
@@ -251,6 +316,25 @@ mod tests {
         left.merge(&series(values().skip(1).step_by(2)));
         left.merge(&Series::default());
         assert_eq!(left.distribution(1e6), series(values()).distribution(1e6));
+    }
+
+    #[test]
+    fn a_series_that_keeps_its_values_has_exact_percentiles() {
+        let mut exact = Series::of_values();
+        let mut values: Vec<u64> = (0..997).map(|i| 1_000_003 + i * i * 7_919).collect();
+        // In any order, frozen half-way, some with a weight.
+        values.iter().rev().skip(1).for_each(|&value| exact.record(value));
+        exact.freeze();
+        exact.record_n(values[996], 3);
+        values.extend([values[996]; 2]);
+        assert_eq!(exact.count(), 999);
+        for permille in [10, 500, 990, 999] {
+            let rank = (values.len() as u64 * permille).div_ceil(1000) as usize;
+            assert_eq!(exact.quantile(permille), Some(values[rank - 1]), "{permille}");
+        }
+        let mut merged = Series::of_values();
+        merged.merge(&exact);
+        assert_eq!(merged.distribution(1.0), exact.distribution(1.0));
     }
 
     #[test]

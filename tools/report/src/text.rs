@@ -9,7 +9,7 @@ mod phase;
 mod table;
 
 use serde_json::Value;
-use takt_record::{PhaseKind, PhaseResult, Reason, ResultDoc, RunState, VerdictStatus};
+use takt_record::{Counted, PhaseKind, PhaseResult, Reason, ResultDoc, RunState, VerdictStatus};
 
 use figure::{clean, column, figure, fit, wrap};
 use table::Table;
@@ -24,6 +24,7 @@ pub fn render(result: &ResultDoc) -> String {
         phase::render(&mut out, phase);
     }
     verdict(&mut out, result);
+    records(&mut out, result);
     out
 }
 
@@ -113,6 +114,32 @@ fn verdict(out: &mut String, result: &ResultDoc) {
     for reason in &result.verdict.reasons {
         line(out, &format!("  {}", reason_line(reason)));
         wrap(out, &clean(&reason.says), 6, WIDTH);
+    }
+}
+
+/// What a reader must know of the records behind the figures; nothing when they are as always.
+fn records(out: &mut String, result: &ResultDoc) {
+    let mut says = Vec::new();
+    if result.counted == Counted::Values {
+        says.push("percentiles: exact, by nearest rank over every value".to_owned());
+    }
+    if let Some(journal) = &result.journal {
+        if journal.sampled {
+            let kept = result.config.get("journal").map(plain).unwrap_or_default();
+            says.push(format!("journal: holds a part of the requests ({kept})"));
+        }
+        if journal.capped {
+            says.push("journal: reached its size cap; later requests are not in it".to_owned());
+        }
+        if let Some(why) = &journal.stopped {
+            says.push(format!("journal: stops before the end of the run: {}", clean(why)));
+        }
+    }
+    if !says.is_empty() {
+        out.push('\n');
+    }
+    for text in says {
+        wrap(out, &text, 0, WIDTH);
     }
 }
 

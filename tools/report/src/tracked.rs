@@ -126,6 +126,13 @@ impl Tracked {
         }
     }
 
+    /// Nothing yet, and series that keep every value.
+    pub(crate) fn of_values() -> Self {
+        let mut tracked = Self::default();
+        tracked.each_series(|series, _| *series = Series::of_values(), &Self::default());
+        tracked
+    }
+
     /// Gives back what only a growing series needs.
     pub(crate) fn freeze(&mut self) {
         self.each_series(|series, _| series.freeze(), &Self::default());

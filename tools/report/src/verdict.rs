@@ -67,6 +67,7 @@ pub(crate) fn judge(
 ) -> Verdict {
     let mut reasons = Vec::new();
     reasons.extend(unfinished_run(run, state, results));
+    reasons.extend(run.partial.then(|| partial_records(results)));
     for (phase, result) in run.phases.iter().zip(results) {
         let mut bench = Bench { phase: &result.name, reasons: &mut reasons };
         if phase.tracked.is_some() && phase.issued == 0 && phase.issuing_ended.is_some() {
@@ -75,9 +76,12 @@ pub(crate) fn judge(
             });
         }
         if phase.tracked.is_some() && phase.issued > 0 {
-            schedule(&mut bench, phase, result, limits);
+            // These two compare with what was planned, and what was counted elsewhere.
+            if !run.partial {
+                schedule(&mut bench, phase, result, limits);
+                machine(&mut bench, result, limits);
+            }
             service(&mut bench, phase, result, given_up(run, phase), limits);
-            machine(&mut bench, result, limits);
         }
         let anomalies = phase.all_anomalies() as f64;
         bench.reaches("anomalies", anomalies, 1.0, || {
@@ -119,6 +123,21 @@ fn failed_by(by: Option<FailedBy>) -> &'static str {
         Some(FailedBy::Transport) => "failed: its connections gave up",
         Some(FailedBy::Internal) => "failed by a fault of takt",
         None => "failed",
+    }
+}
+
+fn partial_records(results: &[PhaseResult]) -> Reason {
+    let held: u64 = results.iter().map(|phase| phase.issued).sum();
+    Reason {
+        phase: None,
+        name: "partial_records".to_owned(),
+        status: Status::Suspect,
+        value: held as f64,
+        limit: 0.0,
+        says: format!(
+            "The journal holds only a part of the requests, as it was told to: counts are of the {held} \
+             that it holds, distributions of these, and what needs all of them is absent."
+        ),
     }
 }
 

@@ -12,6 +12,8 @@
 mod cli;
 mod config;
 mod console;
+mod disk;
+mod events;
 mod exit;
 mod flags;
 mod folder;
@@ -49,7 +51,8 @@ fn main() -> ExitCode {
     let console = Console::new(match &cli.command {
         Command::Run(args) => args.output,
         Command::Quickstart(args) => args.output,
-        Command::Init(_)
+        Command::Events(_)
+        | Command::Init(_)
         | Command::Mock(_)
         | Command::Probe(_)
         | Command::Report(_)
@@ -78,6 +81,7 @@ fn dispatch(command: &Command, console: &Console) -> Result<Exit, Failure> {
         Command::Validate(args) => validate::validate(args, console),
         Command::Mock(args) => mock::mock(args),
         Command::Report(args) => report::report(args, console),
+        Command::Events(args) => events::events(args, console),
     }
 }
 

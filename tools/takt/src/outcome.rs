@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use takt_record::{PhaseKind, ResultDoc, RunState, VerdictStatus};
+use takt_record::{JournalNote, PhaseKind, ResultDoc, RunState, VerdictStatus};
 use takt_recorder::Finished;
 use takt_report::Limits;
 
@@ -37,6 +37,7 @@ pub(crate) fn report(
     if let Some(error) = &finished.error {
         faults.push(format!("the journal stops before its end: {error}"));
     }
+    let note = journal_note(&finished);
     let panicked = finished.fold_panic.clone();
     let fold = match &panicked {
         None => finished.fold.into_fold(),
@@ -46,7 +47,8 @@ pub(crate) fn report(
                 .unwrap_or_else(|| finished.fold.into_fold())
         }
     };
-    let result = fold.result(&Limits::default());
+    let mut result = fold.result(&Limits::default());
+    result.journal = note;
     let text = said::text(&result);
     let json = to_json(&result);
     let snapshot = to_json(&fold.snapshot(0, fold.last_at(), true));
@@ -68,6 +70,16 @@ pub(crate) fn report(
     }
     console.info(format!("run folder: {}", folder.path().display()));
     Ok(exit(ended, !faults.is_empty(), &result, options.strict, console))
+}
+
+/// What the journal holds; `None` without one.
+fn journal_note(finished: &Finished<Watched>) -> Option<JournalNote> {
+    (finished.journal.bytes > 0).then(|| JournalNote {
+        sampled: finished.sampled,
+        capped: finished.capped,
+        stopped: finished.error.as_ref().map(ToString::to_string),
+        ..crate::report::note(finished.journal)
+    })
 }
 
 /// A document as a file and stdout hold it.

@@ -1,11 +1,16 @@
 //! `takt report`: the report of a run from what its folder holds.
 //!
 //! The journal is the truth, so the report is made from it again; a run that was killed has one up to its
-//! last whole block. A run that kept no journal still has its result.
+//! last whole block. Where the journal is not all of the run (none was kept, a sample, a size cap, a full
+//! disk) and the run lived to write its result, that result is the better witness. Where there is none, the
+//! journal's part is reported as the part that it is.
 
 use std::path::Path;
 
-use takt_record::{JournalEnd, RESULT_SCHEMA, ResultDoc, fold_journal};
+use anyhow::anyhow;
+use takt_record::{
+    JournalEnd, JournalNote, JournalStats, RESULT_SCHEMA, ResultDoc, RunState, fold_journal,
+};
 use takt_recorder::{journal_files, open_journal};
 use takt_report::{Limits, RunFold};
 
@@ -16,7 +21,7 @@ use crate::{outcome, said};
 
 /// Prints the report of the folder.
 pub(crate) fn report(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
-    let result = read(&args.folder, console)?;
+    let result = read(&args.folder, args.exact, console)?;
     let text = match args.format {
         Format::Text => said::text(&result),
         Format::Json => outcome::to_json(&result),
@@ -25,23 +30,49 @@ pub(crate) fn report(args: &ReportArgs, console: &Console) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-fn read(folder: &Path, console: &Console) -> Result<ResultDoc, Failure> {
-    let shown = folder.display();
+fn read(folder: &Path, exact: bool, console: &Console) -> Result<ResultDoc, Failure> {
     if !folder.is_dir() {
-        return Err(Failure::says(Exit::Input, format!("{shown}: is no folder")));
+        return Err(Failure::says(Exit::Input, format!("{}: is no folder", folder.display())));
     }
-    if !journal_files(folder).or_exit(Exit::Input)?.is_empty() {
-        return Ok(fold(folder, console).or_exit(Exit::Input)?.result(&Limits::default()));
+    if journal_files(folder).or_exit(Exit::Input)?.is_empty() {
+        if exact {
+            let says = "--exact counts from the journal, and this run kept none";
+            return Err(Failure::says(Exit::Input, format!("{}: {says}", folder.display())));
+        }
+        console.debug("no journal: the result as it was written");
+        return written(folder)?.ok_or_else(|| {
+            let says = "holds no run: neither a journal nor result.json";
+            Failure::says(Exit::Input, format!("{}: {says}", folder.display()))
+        });
     }
+    let folded = fold(folder, exact, console).or_exit(Exit::Input)?;
+    let mut result = folded.fold.result(&Limits::default());
+    result.journal = Some(folded.note);
+    let whole = !folded.fold.is_partial() && result.state != RunState::Killed;
+    if whole || exact {
+        return Ok(result);
+    }
+    // A result of another run, or one that cannot be read, is no witness.
+    match written(folder) {
+        Ok(Some(written)) if written.session_id == result.session_id => {
+            console.info("the journal is not all of the run: the result as it was written");
+            Ok(written)
+        }
+        _ => Ok(result),
+    }
+}
+
+/// The result that the run wrote; `None` when it did not.
+fn written(folder: &Path) -> Result<Option<ResultDoc>, Failure> {
     let path = folder.join("result.json");
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        let says = if error.kind() == std::io::ErrorKind::NotFound {
-            format!("{shown}: holds no run: neither a journal nor result.json")
-        } else {
-            format!("{}: cannot be read: {error}", path.display())
-        };
-        Failure::says(Exit::Input, says)
-    })?;
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let says = format!("{}: cannot be read: {error}", path.display());
+            return Err(Failure::says(Exit::Input, says));
+        }
+    };
     let no_result = |why: &dyn std::fmt::Display| {
         Failure::says(Exit::Input, format!("{}: is no result of takt: {why}", path.display()))
     };
@@ -50,38 +81,62 @@ fn read(folder: &Path, console: &Console) -> Result<ResultDoc, Failure> {
         let why = format!("its schema is {}, this version reads {RESULT_SCHEMA}", result.schema);
         return Err(no_result(&why));
     }
-    console.debug("no journal: the result as it was written");
-    Ok(result)
+    Ok(Some(result))
+}
+
+/// What a journal came to.
+pub(crate) struct Folded {
+    pub(crate) fold: RunFold,
+    pub(crate) note: JournalNote,
 }
 
 /// The fold of the run's journal.
-fn fold(folder: &Path, console: &Console) -> anyhow::Result<RunFold> {
-    let mut all: Option<RunFold> = None;
+fn fold(folder: &Path, exact: bool, console: &Console) -> anyhow::Result<Folded> {
+    let mut all: Option<Folded> = None;
     for path in journal_files(folder)? {
         let shown = path.display();
-        let mut reader =
-            open_journal(&path).map_err(|error| anyhow::anyhow!("{shown}: {error}"))?;
-        let mut fold = RunFold::new(reader.plan().clone());
-        let summary = fold_journal(&mut reader, &mut fold)
-            .map_err(|error| anyhow::anyhow!("{shown}: {error}"))?;
-        if let JournalEnd::Torn { at, lost, reason } = summary.end {
-            console.warn(format!("{shown}: {reason}, at byte {at}; {lost} bytes are left out"));
+        let mut reader = open_journal(&path).map_err(|error| anyhow!("{shown}: {error}"))?;
+        let plan = reader.plan().clone();
+        let mut fold = if exact { RunFold::of_values(plan) } else { RunFold::new(plan) };
+        let summary =
+            fold_journal(&mut reader, &mut fold).map_err(|error| anyhow!("{shown}: {error}"))?;
+        warn_if_torn(&path, summary.end, console);
+        if summary.thinned() {
+            fold.set_partial();
         }
-        if summary.thinned {
-            console.warn(format!("{shown}: requests were left out on purpose: counts are too low"));
-        }
+        let (sampled, capped) = (summary.sampled, summary.capped);
+        let note = JournalNote { sampled, capped, ..note(summary.read) };
         match &mut all {
-            None => all = Some(fold),
-            Some(all) => all.merge(&fold),
+            None => all = Some(Folded { fold, note }),
+            Some(all) => {
+                all.fold.merge(&fold);
+                all.note.bytes += note.bytes;
+                all.note.records += note.records;
+                all.note.sampled |= note.sampled;
+                all.note.capped |= note.capped;
+            }
         }
     }
-    all.ok_or_else(|| anyhow::anyhow!("{}: holds no journal", folder.display()))
+    all.ok_or_else(|| anyhow!("{}: holds no journal", folder.display()))
+}
+
+/// A note of a journal of this size.
+pub(crate) fn note(stats: JournalStats) -> JournalNote {
+    JournalNote { bytes: stats.bytes, records: stats.records, ..JournalNote::default() }
+}
+
+/// Says that what is behind the damage was not read.
+pub(crate) fn warn_if_torn(path: &Path, end: JournalEnd, console: &Console) {
+    if let JournalEnd::Torn { at, lost, reason } = end {
+        let shown = path.display();
+        console.warn(format!("{shown}: {reason}, at byte {at}; {lost} bytes are left out"));
+    }
 }
 
 /// The fold of the run's journal, when it has one that can be read.
 pub(crate) fn from_journal(folder: &Path, console: &Console) -> Option<RunFold> {
-    match fold(folder, console) {
-        Ok(fold) => Some(fold),
+    match fold(folder, false, console) {
+        Ok(folded) => Some(folded.fold),
         Err(error) => {
             console.warn(format!("{error:#}"));
             None

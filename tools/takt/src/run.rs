@@ -16,12 +16,13 @@ use takt_actors::{Balance, ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute
 use takt_net::affinity::PinError;
 use takt_net::{affinity, limits, signals};
 use takt_record::SessionPlan;
-use takt_recorder::{JournalConfig, Recorder, RecorderConfig};
+use takt_recorder::{JournalConfig, Keep, Recorder, RecorderConfig};
 use takt_time::Span;
 
 use crate::cli::{Format, RunArgs};
 use crate::config::Config;
 use crate::console::Console;
+use crate::disk;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
 use crate::identity::{self, Identity};
@@ -66,6 +67,8 @@ pub(crate) fn measure(
     let identity = Identity::new(takt_net::anchor()).or_exit(Exit::Setup)?;
     stops.keep();
     let folder = RunFolder::create(options.out, &config.name, &identity.stamp)?;
+    let lengths: Vec<u32> = prepared.iter().map(|samples| samples.borrow().len()).collect();
+    disk::preflight(config, &lengths, folder.path(), console)?;
     folder.write("config.yaml", config.to_yaml().as_bytes()).or_exit(Exit::Setup)?;
     let plan = plan::session(config, &identity, host(&reached, config));
 
@@ -73,7 +76,6 @@ pub(crate) fn measure(
     if let Some(core) = config.core {
         affinity::keep_off(core).or_exit(Exit::Setup)?;
     }
-    let lengths: Vec<u32> = prepared.iter().map(|samples| samples.borrow().len()).collect();
     let mut progress = Progress::new(console, config, &lengths);
     let (sink, recorder) = Recorder::start(
         recorder_config(config, &plan, &folder),
@@ -172,7 +174,11 @@ fn host(reached: &[Reached], config: &Config) -> serde_json::Value {
 
 fn recorder_config(config: &Config, plan: &SessionPlan, folder: &RunFolder) -> RecorderConfig {
     let mut recorder = RecorderConfig::new(plan.clone(), takt_net::anchor);
-    recorder.journal = config.journal.then(|| JournalConfig::new(folder.path().to_owned()));
+    recorder.journal = config.journal.one_in.map(|number| JournalConfig {
+        run: folder.path().to_owned(),
+        keep: if number.get() == 1 { Keep::All } else { Keep::OneIn(number) },
+        size_cap: config.journal.size_cap,
+    });
     recorder
 }
 

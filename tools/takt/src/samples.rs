@@ -43,13 +43,10 @@ pub(crate) fn prepare(
     let maker = Maker::new(&config.endpoint)?;
     let mut made: Vec<(&Phase, Rc<RefCell<Prepared>>)> = Vec::new();
     for phase in &config.phases {
-        // Made-up prompts come from the phase's own seed.
-        let same = |other: &Phase| {
-            other.source == phase.source
-                && (other.seed == phase.seed || !matches!(phase.source, Source::Synthetic { .. }))
-        };
-        let known =
-            made.iter().find(|(other, _)| same(other)).map(|(_, prepared)| prepared.clone());
+        let known = made
+            .iter()
+            .find(|(other, _)| same_samples(other, phase))
+            .map(|(_, prepared)| prepared.clone());
         let prepared = match known {
             Some(prepared) => prepared,
             None => Rc::new(RefCell::new(maker.make(phase, console)?)),
@@ -57,6 +54,32 @@ pub(crate) fn prepare(
         made.push((phase, prepared));
     }
     Ok(made.into_iter().map(|(_, prepared)| prepared).collect())
+}
+
+/// The data set of every phase, those that phases share once; `None` where one body is sent over and over.
+pub(crate) fn datasets(config: &Config) -> anyhow::Result<Vec<Option<Rc<Dataset>>>> {
+    let mut made: Vec<(&Phase, Option<Rc<Dataset>>)> = Vec::new();
+    for phase in &config.phases {
+        let known = made.iter().find(|(other, _)| same_samples(other, phase));
+        let dataset = match known {
+            Some((_, dataset)) => dataset.clone(),
+            None => match &phase.source {
+                Source::Fixed => None,
+                Source::Synthetic { prompts, words } => {
+                    Some(Rc::new(synthetic(*prompts, *words, phase.seed)?))
+                }
+                Source::File(file) => Some(Rc::new(read(file)?)),
+            },
+        };
+        made.push((phase, dataset));
+    }
+    Ok(made.into_iter().map(|(_, dataset)| dataset).collect())
+}
+
+/// Have both phases the same samples? Made-up prompts come from the phase's own seed.
+fn same_samples(one: &Phase, other: &Phase) -> bool {
+    one.source == other.source
+        && (one.seed == other.seed || !matches!(one.source, Source::Synthetic { .. }))
 }
 
 /// Turns samples into requests.

@@ -60,7 +60,8 @@ impl Fold for Watched {
         inner.fold.fold(record);
         match record {
             Record::Error { key, failure, message, .. }
-                if inner.seen.insert((key.phase, failure.kind, failure.status)) =>
+                if inner.seen.len() < MAX_SEEN
+                    && inner.seen.insert((key.phase, failure.kind, failure.status)) =>
             {
                 let (name, kind) = (inner.name(key.phase), failure.kind);
                 let says = format!("phase {name}: first {kind}: {}", one_line(message));
@@ -147,6 +148,9 @@ fn one_line(text: &str) -> String {
 }
 
 const MESSAGE_CHARS: usize = 160;
+
+/// Kinds of errors that are told of: a server may make up a new status for every answer.
+const MAX_SEEN: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,8 @@ usage: cargo xtask CHORE
                  fuzz targets, each for N seconds (needs cargo-fuzz)
   bench wrk      takt, wrk and the bare floor in turn against one server
   bench server   the built-in instant server beside the floor's server
-                 (`cargo xtask bench wrk --help` lists the flags)";
+                 (`cargo xtask bench wrk --help` lists the flags)
+  bench memory   ten million requests: resident memory must not grow with them";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -6,7 +6,7 @@ use takt_time::Nanos;
 
 use super::{
     FRAME_BYTES, FrameHead, HEAD_BYTES, JOURNAL_VERSION, JournalEnd, JournalError, JournalStats,
-    JournalSummary, MAGIC, MAX_PLAN_BYTES, THINNED, TornReason, checksum, u32_at,
+    JournalSummary, MAGIC, MAX_PLAN_BYTES, Stretch, TornReason, checksum, u32_at,
 };
 use crate::block::Block;
 use crate::plan::SessionPlan;
@@ -21,7 +21,8 @@ pub struct JournalReader<R> {
     block: Block,
     bytes: Vec<u8>,
     read: JournalStats,
-    thinned: bool,
+    sampled: bool,
+    capped: bool,
     end: Option<JournalEnd>,
 }
 
@@ -54,7 +55,7 @@ impl<R: Read> JournalReader<R> {
         let plan = serde_json::from_slice(&bytes)?;
         let read = JournalStats { bytes: (HEAD_BYTES + length) as u64, ..JournalStats::default() };
         let block = Block::with_capacity(0);
-        Ok(Self { input, plan, block, bytes, read, thinned: false, end: None })
+        Ok(Self { input, plan, block, bytes, read, sampled: false, capped: false, end: None })
     }
 
     /// What was planned.
@@ -96,7 +97,8 @@ impl<R: Read> JournalReader<R> {
             return self.torn(got + body, TornReason::Sequence);
         }
         self.block.fill(Nanos::from_nanos(frame.base), frame.records, frame.number, &self.bytes);
-        self.thinned |= frame.flags & THINNED != 0;
+        self.sampled |= frame.stretch == Stretch::Sampled;
+        self.capped |= frame.stretch == Stretch::Capped;
         self.read.bytes += (got + body) as u64;
         self.read.blocks += 1;
         self.read.records += u64::from(frame.records);
@@ -107,7 +109,7 @@ impl<R: Read> JournalReader<R> {
     #[must_use]
     pub fn summary(&self) -> JournalSummary {
         let end = self.end.unwrap_or(JournalEnd::Whole);
-        JournalSummary { read: self.read, thinned: self.thinned, end }
+        JournalSummary { read: self.read, sampled: self.sampled, capped: self.capped, end }
     }
 
     /// Folds one block; `false` at the end.

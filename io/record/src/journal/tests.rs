@@ -31,7 +31,7 @@ fn text(records: &[Owned]) -> Vec<String> {
 }
 
 /// A journal of one block a group. Returns its bytes and where each frame begins, and the end.
-fn journal(groups: &[Vec<Owned>], thinned: bool) -> (Vec<u8>, Vec<usize>) {
+fn journal(groups: &[Vec<Owned>], stretch: Stretch) -> (Vec<u8>, Vec<usize>) {
     let mut journal = JournalWriter::begin(Vec::new(), &plan()).expect("a Vec takes all");
     let mut starts = vec![journal.stats().bytes as usize];
     for group in groups {
@@ -39,7 +39,7 @@ fn journal(groups: &[Vec<Owned>], thinned: bool) -> (Vec<u8>, Vec<usize>) {
         for record in group {
             writer.push(&record.get()).expect("the block is large enough");
         }
-        journal.append(writer.block(), thinned).expect("a Vec takes all");
+        journal.append(writer.block(), stretch).expect("a Vec takes all");
         starts.push(journal.stats().bytes as usize);
     }
     (journal.into_inner(), starts)
@@ -78,23 +78,24 @@ proptest! {
     #[test]
     fn a_journal_gives_back_its_plan_and_every_record(
         groups in prop::collection::vec(samples::records(8), 0..5),
-        thinned in any::<bool>(),
+        stretch in prop::sample::select(&[Stretch::Whole, Stretch::Sampled, Stretch::Capped][..]),
     ) {
-        let (bytes, _) = journal(&groups, thinned);
+        let (bytes, _) = journal(&groups, stretch);
         let (kept, summary) = read(&bytes).expect("it is whole");
         prop_assert_eq!(&kept, &groups.iter().flat_map(|g| text(g)).collect::<Vec<_>>());
         let records = kept.len() as u64;
         let read = JournalStats { bytes: bytes.len() as u64, blocks: groups.len() as u64, records };
-        let thinned = thinned && !groups.is_empty();
-        prop_assert_eq!(summary, JournalSummary { read, thinned, end: JournalEnd::Whole });
+        let any = |what| stretch == what && !groups.is_empty();
+        let (sampled, capped) = (any(Stretch::Sampled), any(Stretch::Capped));
+        prop_assert_eq!(summary, JournalSummary { read, sampled, capped, end: JournalEnd::Whole });
     }
 
     #[test]
-    fn a_journal_cut_at_any_byte_gives_every_whole_block_before_the_cut(
+    fn e4_a_journal_cut_at_any_byte_gives_every_whole_block_before_the_cut(
         groups in prop::collection::vec(samples::records(4), 0..4),
         share in 0.0..1.0f64,
     ) {
-        let (bytes, starts) = journal(&groups, false);
+        let (bytes, starts) = journal(&groups, Stretch::Whole);
         let cut = (bytes.len() as f64 * share) as usize;
         check_damaged(&bytes[..cut], cut, &groups, &starts);
     }
@@ -105,7 +106,7 @@ proptest! {
         share in 0.0..1.0f64,
         bit in 0..8u8,
     ) {
-        let (mut bytes, starts) = journal(&groups, false);
+        let (mut bytes, starts) = journal(&groups, Stretch::Whole);
         let at = (bytes.len() as f64 * share) as usize;
         bytes[at] ^= 1 << bit;
         check_damaged(&bytes, at, &groups, &starts);
@@ -113,7 +114,7 @@ proptest! {
 
     #[test]
     fn any_bytes_behind_the_head_are_no_panic(tail in prop::collection::vec(any::<u8>(), 0..200)) {
-        let (mut bytes, starts) = journal(&[], false);
+        let (mut bytes, starts) = journal(&[], Stretch::Whole);
         bytes.extend_from_slice(&tail);
         check_damaged(&bytes, starts[0], &[], &starts);
     }
@@ -133,7 +134,7 @@ fn a_missing_block_is_noticed() {
     let mut starts = Vec::new();
     for event in [Started, Started, Ended] {
         starts.push(journal.stats().bytes as usize);
-        journal.append(&one(event), false).expect("a Vec takes all");
+        journal.append(&one(event), Stretch::Whole).expect("a Vec takes all");
     }
     let mut bytes = journal.into_inner();
     bytes.drain(starts[1]..starts[2]);
@@ -147,7 +148,7 @@ fn a_missing_block_is_noticed() {
 fn what_is_no_journal_is_refused_by_name() {
     assert!(matches!(read(b""), Err(JournalError::NotAJournal)));
     assert!(matches!(read(b"PK\x03\x04 something else"), Err(JournalError::NotAJournal)));
-    let (mut bytes, _) = journal(&[], false);
+    let (mut bytes, _) = journal(&[], Stretch::Whole);
     bytes[8] = 9;
     assert!(matches!(read(&bytes), Err(JournalError::Version(9))));
 }

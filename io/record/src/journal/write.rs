@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{
     FrameHead, HEAD_BYTES, JOURNAL_VERSION, JournalStats, MAGIC, MAX_FRAME_RECORD_BYTES,
-    MAX_PLAN_BYTES, THINNED, checksum,
+    MAX_PLAN_BYTES, Stretch, checksum,
 };
 use crate::block::Block;
 use crate::plan::SessionPlan;
@@ -39,12 +39,12 @@ impl<W: Write> JournalWriter<W> {
         Ok(Self { out, frame: head, stats })
     }
 
-    /// Appends a block; `thinned` when records of its stretch were left out on purpose.
+    /// Appends a block; `stretch` says what was left out of it on purpose.
     ///
     /// # Errors
     /// The output's: the end of the file may then hold a part of the block, and
     /// [`stats`](Self::stats) still says how long the whole part is.
-    pub fn append(&mut self, block: &Block, thinned: bool) -> io::Result<()> {
+    pub fn append(&mut self, block: &Block, stretch: Stretch) -> io::Result<()> {
         let records = block.bytes();
         if records.len() > MAX_FRAME_RECORD_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the block is too large"));
@@ -54,7 +54,7 @@ impl<W: Write> JournalWriter<W> {
             number: self.stats.blocks,
             base: block.base().as_nanos(),
             records: block.records(),
-            flags: if thinned { THINNED } else { 0 },
+            stretch,
         };
         self.frame.clear();
         self.frame.extend_from_slice(&head.bytes(records));

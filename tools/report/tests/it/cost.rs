@@ -27,7 +27,7 @@ fn printed_size(requests: u64) -> usize {
 }
 
 #[test]
-fn state_does_not_grow_with_requests() {
+fn e7_state_does_not_grow_with_requests() {
     let (small, large) = (printed_size(1_000), printed_size(10_000));
     // Counters get longer in print; nothing else may.
     assert!(large < small + small / 20, "{small} bytes became {large}");

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Mock(Box<MockArgs>),
     /// Make the report of a run again from its folder, also of one that was killed
     Report(ReportArgs),
+    /// Print the journal of a run as JSON, a line for each event
+    Events(EventsArgs),
 }
 
 /// `takt quickstart`
@@ -70,6 +72,27 @@ pub(crate) struct ReportArgs {
     /// What to print on stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// Count percentiles from every value in the journal, not from histograms; takes 8 bytes for each
+    #[arg(long)]
+    pub(crate) exact: bool,
+}
+
+/// `takt events`
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EVENTS_AFTER)]
+pub(crate) struct EventsArgs {
+    /// The run folder
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Fill in the prompts, read again from the data sets that the run's configuration names
+    #[arg(long)]
+    pub(crate) with_prompts: bool,
+    /// Only events of this phase; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) phase: Vec<String>,
+    /// Only events of this type, such as sample.complete, or of a family, such as sample; may be repeated
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Vec<String>,
 }
 
 /// How much is said, and how.
@@ -126,6 +149,20 @@ pub(crate) fn with_nearest(mut error: clap::Error) -> clap::Error {
     error
 }
 
+const EVENTS_AFTER: &str = "\
+Each line has event_type, timestamp_ns (monotonic), sample_uuid, conversation_id, turn and data; completions have
+finish_reason and worker_id, too. `phase` is the phase's name, `takt` an object with the rest of the record.
+
+Types: session.started, session.start_performance_tracking, session.stop_performance_tracking,
+session.interrupted, session.ended, sample.issued, sample.recv_first, sample.recv_non_first,
+sample.complete, error.generic, error.session, phase.started, phase.issuing_ended, phase.ended,
+sample.text, instrument.clock, instrument.health.
+
+Examples:
+  takt events runs/monday --phase perf_c16 --type sample.complete | jq .takt.times_ns
+  takt events runs/monday --type error
+  takt events runs/monday --type sample.issued --with-prompts | head";
+
 const AFTER: &str = "\
 Examples:
   takt quickstart
@@ -137,6 +174,7 @@ Examples:
   takt validate sweep.yaml
   takt mock --listen 127.0.0.1:8000 --mode timed --ttft 200ms --tpot 20ms
   takt report runs/monday --format json
+  takt events runs/monday --type sample.complete
 
 Exit codes: 0 done, 1 internal error, 2 wrong input, 3 endpoint unreachable or set-up failed,
 4 the run failed, 5 not valid (with --strict), 130 interrupted.";

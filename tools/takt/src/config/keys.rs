@@ -71,7 +71,18 @@ pub(crate) static ROOT: Level = Level {
         key("dataset", "map", "made-up prompts", "samples of every phase without its own"),
         key("engine", "map", "", "how the reactor runs"),
         key("connections", "map", "", "how connections are kept"),
-        key("journal", "`full` or `off`", "full", "whether every record is kept in the run folder"),
+        key(
+            "journal",
+            "`full`, `sampled N` or `off`",
+            "full",
+            "which requests the journal keeps: all, one in N, none",
+        ),
+        key(
+            "journal_size_cap",
+            "size such as 2GB",
+            "none",
+            "from this size on the journal keeps no more requests",
+        ),
         key(
             "seed",
             "whole number",

@@ -12,6 +12,7 @@
 mod dataset;
 mod endpoint;
 mod error;
+mod journal;
 mod keys;
 mod node;
 mod phase;
@@ -20,6 +21,7 @@ mod reference;
 mod resolved;
 mod secret;
 mod set;
+mod size;
 mod slo;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,7 @@ use takt_time::Span;
 pub(crate) use dataset::{FileSource, Source};
 pub(crate) use endpoint::EndpointConfig;
 pub(crate) use error::{ConfigError, nearest};
+pub(crate) use journal::Journal;
 pub(crate) use keys::meaning;
 pub(crate) use node::{Key, Node, Origin, Value};
 pub(crate) use phase::{Load, OrderKind, Phase};
@@ -57,8 +60,8 @@ pub(crate) struct Config {
     pub(crate) max_connections: Option<usize>,
     /// Whether a request that dies on a reused connection is sent once more.
     pub(crate) retry_stale: bool,
-    /// Whether a journal is kept.
-    pub(crate) journal: bool,
+    /// What the journal keeps.
+    pub(crate) journal: Journal,
     /// What the phases' own seeds come from.
     pub(crate) seed: u64,
     pub(crate) order: OrderKind,
@@ -121,10 +124,7 @@ impl Config {
             Some(field) => field.choice(&OrderKind::WORDS, &[])?,
             None => OrderKind::WithoutReplacement,
         };
-        let journal = match root.get("journal") {
-            Some(field) => field.choice(&[("full", true), ("off", false)], &["sampled"])?,
-            None => true,
-        };
+        let journal = Journal::read(&root)?;
         let limits = limits(&root)?;
         let slo = Slo::read(&root, &endpoint)?;
         let mut secrets = secret::all_of(&endpoint);

@@ -137,6 +137,20 @@ impl<'a> Field<'a> {
         })
     }
 
+    /// A number of bytes, at least `least`: a whole number, or one with a unit such as `500MB` or `2GiB`.
+    pub(crate) fn bytes(&self, least: u64) -> Result<u64, ConfigError> {
+        let bytes = match &self.node.value {
+            Value::Number(number) => number.as_u64(),
+            Value::Text(text) | Value::Filled(text) => super::size::parse_bytes(text),
+            _ => None,
+        };
+        let bytes = bytes.ok_or_else(|| self.error("must be a size such as 500MB or 2GB"))?;
+        if bytes < least {
+            return Err(self.error(format!("must be {least} bytes at least")));
+        }
+        Ok(bytes)
+    }
+
     /// A number above zero.
     pub(crate) fn positive(&self) -> Result<f64, ConfigError> {
         let number = match &self.node.value {

@@ -23,7 +23,8 @@ impl Config {
             "endpoint": endpoint(&self.endpoint),
             "engine": {"wait": self.wait.to_string(), "core": self.core},
             "connections": {"max": self.max_connections, "retry_stale": self.retry_stale},
-            "journal": if self.journal { "full" } else { "off" },
+            "journal": self.journal.word(),
+            "journal_size_cap": self.journal.size_cap,
             "seed": self.seed,
             "order": self.order.word(),
             "limits": {

@@ -250,3 +250,25 @@ fn k3_a_header_from_a_file_is_written_out_as_the_file() {
     let error = refused(&SWEEP.replace("${KEY}", &from));
     assert!(error.contains("api_key.file: ") && error.contains("cannot be read"), "{error}");
 }
+
+#[test]
+fn the_journal_is_full_unless_a_sample_or_none_is_asked_for() {
+    let journal =
+        |rest: &str| read(&sweep("engine:", &format!("{rest}\nengine:"))).map(|c| c.journal);
+    assert_eq!(read(SWEEP).unwrap().journal, Journal { one_in: 1.try_into().ok(), size_cap: None });
+    let sampled = journal("journal: sampled 100\njournal_size_cap: 2GB").unwrap();
+    assert_eq!(sampled, Journal { one_in: 100.try_into().ok(), size_cap: Some(2_000_000_000) });
+    assert_eq!(sampled.word(), "sampled 100");
+    assert_eq!(journal("journal: off").unwrap().one_in, None);
+    for (wrong, expected) in [
+        ("journal: sampled", "write `sampled 100`"),
+        ("journal: sampled 0", "write `sampled 100`"),
+        ("journal: fll", "did you mean `full`?"),
+        ("journal: off\njournal_size_cap: 1GB", "has no effect"),
+        ("journal_size_cap: 12", "bytes at least"),
+        ("journal_size_cap: huge", "must be a size such as 500MB"),
+    ] {
+        let error = journal(wrong).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+}

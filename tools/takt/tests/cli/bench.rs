@@ -183,6 +183,18 @@ impl Running {
         signal(&self.child, name);
     }
 
+    /// It has ended by itself.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Kills it, if it still runs, and waits until it is gone.
+    pub(crate) fn kill(mut self) {
+        // One that has ended needs no killing.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     pub(crate) fn done(mut self) -> Done {
         let mut stdout = String::new();
         let mut out = self.child.stdout.take().unwrap();

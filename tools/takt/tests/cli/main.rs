@@ -10,9 +10,13 @@
 mod bench;
 mod cases;
 mod config;
+mod disk;
 mod ending;
+mod events;
 mod exit_codes;
 mod files;
+mod journal;
+mod killed;
 mod limits;
 mod mock;
 mod probe;

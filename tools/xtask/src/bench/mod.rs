@@ -10,6 +10,7 @@
 
 mod client;
 mod machine;
+mod memory;
 mod options;
 mod rounds;
 mod server;
@@ -29,17 +30,20 @@ use server::{Server, ServerKind};
 /// Rounds that do not count are repeated, up to this many for each that was asked for.
 const TRIES: usize = 3;
 
-/// Runs `bench wrk` or `bench server`.
+/// Runs `bench wrk`, `bench server` or `bench memory`.
 ///
 /// # Errors
 /// A program is missing or fails, or the flags cannot be followed.
 pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     let Some((which, rest)) = words.split_first() else {
-        bail!("bench what? wrk or server\n\n{}", options::USAGE);
+        bail!("bench what? wrk, server or memory\n\n{}\n\n{}", options::USAGE, memory::USAGE);
     };
     if rest.iter().any(|word| word == "--help" || word == "-h") {
-        println!("{}", options::USAGE);
+        println!("{}", if which == "memory" { memory::USAGE } else { options::USAGE });
         return Ok(());
+    }
+    if which == "memory" {
+        return memory::run(root, &memory::Options::read(rest)?);
     }
     let options = Options::read(rest)?;
     match which.as_str() {

@@ -1,0 +1,185 @@
+//! What the journal of a run will take of the disk, reckoned before anything is sent.
+//!
+//! An open loop has its rate, so its journal has a size an hour. A closed loop is as fast as its server:
+//! of it the most is said, at the greatest rate that one reactor has. Bytes of a record are those that the
+//! tests of `takt-record` hold typical records to; tokens are what a request may ask for.
+
+use std::path::Path;
+
+use takt_time::Span;
+use takt_wire::Api;
+
+use crate::config::{Config, EndpointConfig, Phase};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+
+/// What a journal will take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    /// Bytes an hour at `rate` requests a second.
+    per_hour: f64,
+    rate: f64,
+    /// The rate is the greatest that there can be, not the one that was asked for.
+    at_most: bool,
+    /// Bytes in all, where it is known when the phases stop.
+    in_all: Option<f64>,
+}
+
+/// Says what the journal will take, and refuses a disk that cannot even hold a report.
+pub(crate) fn preflight(
+    config: &Config,
+    samples: &[u32],
+    folder: &Path,
+    console: &Console,
+) -> Result<(), Failure> {
+    let free = takt_net::limits::free_bytes(folder);
+    if let Some(free) = free.filter(|&free| free < LEAST_FREE) {
+        let says = format!(
+            "{}: its disk has {} free, too little for any report; name another folder with --out",
+            folder.display(),
+            size(free as f64)
+        );
+        return Err(Failure::says(Exit::Setup, says));
+    }
+    let Some(estimate) = Estimate::of(config, samples) else { return Ok(()) };
+    let mut says = format!("journal: {}", estimate.says());
+    if let Some(free) = free {
+        says.push_str(&format!("; {} free", size(free as f64)));
+    }
+    console.info(says);
+    let fits = |free: u64| estimate.in_all.is_none_or(|bytes| bytes <= free as f64);
+    if let Some(free) = free.filter(|&free| !fits(free)) {
+        console.warn(format!(
+            "the journal will not fit: about {} of {} free; use journal=sampled 100, \
+             journal_size_cap=1GB or another --out",
+            size(estimate.in_all.unwrap_or_default()),
+            size(free as f64)
+        ));
+    }
+    Ok(())
+}
+
+impl Estimate {
+    /// Of the phases of `config`, each over so many samples; `None` without a journal.
+    fn of(config: &Config, samples: &[u32]) -> Option<Self> {
+        let share = 1.0 / f64::from(config.journal.one_in?.get());
+        let a_request = bytes_of_a_request(&config.endpoint) * share;
+        let rated = config.phases.iter().filter_map(|phase| phase.load.rate());
+        let fastest = rated
+            .fold(None, |most: Option<f64>, rate| Some(most.map_or(rate, |most| most.max(rate))));
+        let rate = fastest.unwrap_or(GREATEST_RATE);
+        let phases = config.phases.iter().zip(samples);
+        let in_all = phases.map(|(phase, samples)| requests(phase, *samples)).sum::<Option<f64>>();
+        let cap = config.journal.size_cap.map_or(f64::INFINITY, |cap| cap as f64);
+        let always = ALWAYS_A_SECOND * 3600.0;
+        Some(Self {
+            per_hour: rate * 3600.0 * a_request + always,
+            rate,
+            at_most: fastest.is_none(),
+            in_all: in_all.map(|requests| (requests * a_request).min(cap)),
+        })
+    }
+
+    fn says(&self) -> String {
+        let hour = size(self.per_hour);
+        let mut says = if self.at_most {
+            format!("at most about {hour} an hour, at {} requests a second", self.rate)
+        } else {
+            format!("about {hour} an hour at {} requests a second", self.rate)
+        };
+        if let Some(bytes) = self.in_all {
+            says.push_str(&format!(", about {} in all", size(bytes)));
+        }
+        says
+    }
+}
+
+/// Requests of a phase, where that can be said beforehand.
+fn requests(phase: &Phase, samples: u32) -> Option<f64> {
+    let stop = &phase.stop;
+    let timed = phase.load.rate().zip(stop.duration).map(|(rate, span)| rate * seconds(span));
+    let counted = stop.requests.map(|requests| requests as f64);
+    if let Some(least) = timed.into_iter().chain(counted).reduce(f64::min) {
+        return Some(least);
+    }
+    (stop.duration.is_none() && stop.min_duration.is_none()).then(|| f64::from(samples))
+}
+
+fn seconds(span: Span) -> f64 {
+    span.as_secs_f64()
+}
+
+fn bytes_of_a_request(endpoint: &EndpointConfig) -> f64 {
+    if endpoint.api == Api::Raw || !endpoint.stream {
+        return ISSUED + COMPLETED_PLAIN;
+    }
+    let asked = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    let tokens = [&endpoint.extra_body, &endpoint.body]
+        .into_iter()
+        .flat_map(|body| asked.iter().filter_map(|key| body.get(*key)?.as_f64()))
+        .next()
+        .unwrap_or(USUAL_TOKENS);
+    ISSUED + COMPLETED_STREAM + tokens * TOKEN
+}
+
+/// A number of bytes as people say it.
+fn size(bytes: f64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.into_iter().find(|(scale, _)| bytes >= *scale) {
+        Some((scale, unit)) if bytes >= 10.0 * scale => format!("{:.0} {unit}", bytes / scale),
+        Some((scale, unit)) => format!("{:.1} {unit}", bytes / scale),
+        None => format!("{bytes:.0} B"),
+    }
+}
+
+/// Bytes of packed records.
+const ISSUED: f64 = 12.0;
+const COMPLETED_PLAIN: f64 = 32.0;
+const COMPLETED_STREAM: f64 = 48.0;
+const TOKEN: f64 = 9.0;
+/// Clocks, health and the heads of blocks, a second.
+const ALWAYS_A_SECOND: f64 = 1_000.0;
+/// Tokens of an answer when the request asks for no number.
+const USUAL_TOKENS: f64 = 256.0;
+/// Requests a second that one reactor has at the most, about.
+const GREATEST_RATE: f64 = 100_000.0;
+/// Room for the report, the result and the journal's head.
+const LEAST_FREE: u64 = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Node;
+
+    fn estimate(rest: &str, samples: &[u32]) -> Option<Estimate> {
+        let yaml = format!("endpoint: {{url: 'http://h', model: m}}\n{rest}\n");
+        Estimate::of(&Config::read(&Node::from_yaml(&yaml, "f").unwrap(), "f").unwrap(), samples)
+    }
+
+    #[test]
+    fn e5_an_open_loop_has_bytes_an_hour_and_in_all() {
+        let phase = "phases: [{name: p, duration: 10s, load: {pattern: constant, rate: 100}}]";
+        let got = estimate(phase, &[1_000]).unwrap();
+        // 100 a second of 12 + 48 + 256 * 9 bytes, and 1,000 bytes a second besides.
+        let a_request = 12.0 + 48.0 + 256.0 * 9.0;
+        assert_eq!(got.per_hour, 3600.0 * (100.0 * a_request + 1_000.0));
+        assert_eq!(got.in_all, Some(1_000.0 * a_request));
+        assert_eq!(
+            got.says(),
+            "about 855 MB an hour at 100 requests a second, about 2.4 MB in all"
+        );
+    }
+
+    #[test]
+    fn e5_a_sample_and_a_cap_take_less_and_no_journal_nothing() {
+        let phase = "phases: [{name: p, requests: 1000000, load: {pattern: concurrency, \
+                     target_concurrency: 4}}]";
+        let whole = estimate(phase, &[7]).unwrap();
+        assert!(whole.at_most && whole.rate == GREATEST_RATE);
+        let tenth = estimate(&format!("journal: sampled 10\n{phase}"), &[7]).unwrap();
+        assert_eq!(tenth.in_all.map(|bytes| (bytes * 10.0).round()), whole.in_all);
+        let capped = estimate(&format!("journal_size_cap: 1MB\n{phase}"), &[7]).unwrap();
+        assert_eq!(capped.in_all, Some(1e6));
+        assert_eq!(estimate(&format!("journal: off\n{phase}"), &[7]), None);
+    }
+}

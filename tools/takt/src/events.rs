@@ -1,0 +1,186 @@
+//! `takt events`: the journal of a run as lines of JSON, in the words of the field.
+//!
+//! One block is in memory at a time, and the text of answers that have not ended. A journal that is cut or
+//! damaged is printed as far as it is whole; whoever closes the pipe wants no more, and that is no error.
+
+mod prompts;
+mod wanted;
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::anyhow;
+use takt_record::{
+    Event, EventData, EventType, Fold, Record, RequestKey, SessionPlan, Text, TextKind,
+};
+use takt_recorder::{journal_files, open_journal};
+
+use crate::cli::EventsArgs;
+use crate::console::Console;
+use crate::exit::{Exit, Failure, OrExit as _};
+use crate::report::warn_if_torn;
+
+use prompts::Prompts;
+use wanted::Wanted;
+
+/// Prints the events of a folder.
+pub(crate) fn events(args: &EventsArgs, console: &Console) -> Result<Exit, Failure> {
+    let shown = args.folder.display();
+    if !args.folder.is_dir() {
+        return Err(Failure::says(Exit::Input, format!("{shown}: is no folder")));
+    }
+    let files = journal_files(&args.folder).or_exit(Exit::Input)?;
+    if files.is_empty() {
+        let says = format!("{shown}: holds no journal (a run with `journal: off` keeps none)");
+        return Err(Failure::says(Exit::Input, says));
+    }
+    let mut out = BufWriter::with_capacity(OUT_BYTES, io::stdout().lock());
+    for path in files {
+        match print(&path, args, &mut out, console)? {
+            Printed::All => {}
+            Printed::NoReader => return Ok(Exit::Done),
+        }
+    }
+    match out.flush() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritable(&error)),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// How far the printing came.
+enum Printed {
+    All,
+    /// Whoever read the output has closed it.
+    NoReader,
+}
+
+fn print(
+    path: &Path,
+    args: &EventsArgs,
+    out: &mut impl Write,
+    console: &Console,
+) -> Result<Printed, Failure> {
+    let failed = |error: &dyn std::fmt::Display| anyhow!("{}: {error}", path.display());
+    let mut reader = open_journal(path).map_err(|e| failed(&e)).or_exit(Exit::Input)?;
+    let plan = reader.plan().clone();
+    let mut printer = Printer {
+        wanted: Wanted::read(&args.phase, &args.kind, &plan).or_exit(Exit::Input)?,
+        prompts: match args.with_prompts {
+            true => Prompts::of(&plan).or_exit(Exit::Input)?,
+            false => Prompts::default(),
+        },
+        plan: &plan,
+        texts: BTreeMap::new(),
+        out,
+        error: None,
+    };
+    while printer.error.is_none()
+        && reader.fold_next(&mut printer).map_err(|e| failed(&e)).or_exit(Exit::Input)?
+    {}
+    printer.rest();
+    match printer.error {
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Printed::NoReader),
+        Some(error) => return Err(unwritable(&error)),
+        None => {}
+    }
+    let summary = reader.summary();
+    warn_if_torn(path, summary.end, console);
+    if summary.thinned() {
+        let shown = path.display();
+        console.warn(format!("{shown}: requests were left out on purpose: these are not all"));
+    }
+    Ok(Printed::All)
+}
+
+fn unwritable(error: &io::Error) -> Failure {
+    Failure::says(Exit::Internal, format!("stdout cannot be written to: {error}"))
+}
+
+/// Writes a line for each record.
+struct Printer<'a, W> {
+    plan: &'a SessionPlan,
+    wanted: Wanted,
+    prompts: Prompts,
+    /// Pieces of text of requests that have not ended.
+    texts: BTreeMap<RequestKey, Said>,
+    out: W,
+    error: Option<io::Error>,
+}
+
+/// What was kept of an answer.
+#[derive(Default)]
+struct Said {
+    output: Option<String>,
+    reasoning: Option<String>,
+    tool_calls: Option<String>,
+}
+
+impl<W: Write> Fold for Printer<'_, W> {
+    fn fold(&mut self, record: &Record<'_>) {
+        if self.error.is_some() {
+            return;
+        }
+        if let Record::Text(text) = record {
+            self.texts.entry(text.key).or_default().add(text);
+            return;
+        }
+        let said = match record {
+            Record::Completed(done) => self.texts.remove(&done.key),
+            _ => None,
+        };
+        // Most lines of a filtered journal are not wanted: what is not is not made.
+        if !self.wanted.record(record) {
+            return;
+        }
+        let mut event = Event::of(record, self.plan);
+        if let Some(said) = said {
+            event.data = said.data();
+        }
+        if let Record::Issued(issued) = record {
+            self.prompts.fill_in(issued, &mut event);
+        }
+        if let Err(error) = line(&mut self.out, &event) {
+            self.error = Some(error);
+        }
+    }
+}
+
+impl<W: Write> Printer<'_, W> {
+    /// Text of answers whose end is not in the journal.
+    fn rest(&mut self) {
+        for (key, said) in std::mem::take(&mut self.texts) {
+            let text = Text { at: self.wanted.last_at(), key, kind: TextKind::Content, text: "" };
+            let record = Record::Text(text);
+            if self.error.is_none() && self.wanted.record(&record) {
+                let mut event = Event::of(&record, self.plan);
+                debug_assert_eq!(event.event_type, EventType::SampleText);
+                event.data = said.data();
+                self.error = line(&mut self.out, &event).err();
+            }
+        }
+    }
+}
+
+impl Said {
+    fn add(&mut self, text: &Text<'_>) {
+        let place = match text.kind {
+            TextKind::Content => &mut self.output,
+            TextKind::Reasoning => &mut self.reasoning,
+            TextKind::ToolCalls => &mut self.tool_calls,
+        };
+        place.get_or_insert_default().push_str(text.text);
+    }
+
+    fn data(self) -> EventData<'static> {
+        let Self { output, reasoning, tool_calls } = self;
+        EventData::Output { output, reasoning, tool_calls }
+    }
+}
+
+fn line(out: &mut impl Write, event: &Event<'_>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, event)?;
+    out.write_all(b"\n")
+}
+
+const OUT_BYTES: usize = 256 << 10;

@@ -1,0 +1,298 @@
+//! Does memory grow with the number of requests?
+//!
+//! One long run of takt against its own instant server, with every request in the journal. Its resident
+//! memory (`VmRSS` of `/proc/PID/status`) is read every few seconds. Once the run has settled the figure
+//! must stay where it is: the greatest reading may not be more than a share above the first.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+
+/// What `--help` shows.
+pub(super) const USAGE: &str = "\
+usage: cargo xtask bench memory [flags] [-- further flags of `takt run`]
+
+  --requests N      requests of the run (10000000)
+  --connections N   connections, kept busy all the time (64)
+  --journal WORD    full, 'sampled N' or off (full)
+  --every S         seconds between two readings (5)
+  --settle S        readings before this do not count (60)
+  --limit SHARE     how far a reading may be above the first that counts (0.05)
+  --profile NAME    release or debug (release)
+  --no-build        measure what is there";
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub(super) struct Options {
+    requests: u64,
+    connections: u32,
+    journal: String,
+    every_s: u64,
+    settle_s: u64,
+    limit: f64,
+    profile: String,
+    build: bool,
+    takt_flags: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            requests: 10_000_000,
+            connections: 64,
+            journal: "full".into(),
+            every_s: 5,
+            settle_s: 60,
+            limit: 0.05,
+            profile: "release".into(),
+            build: true,
+            takt_flags: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Reads the words after `bench memory`.
+    pub(super) fn read(words: &[String]) -> anyhow::Result<Self> {
+        let mut options = Self::default();
+        let mut words = words.iter();
+        while let Some(flag) = words.next() {
+            match flag.as_str() {
+                "--" => {
+                    options.takt_flags = words.by_ref().cloned().collect();
+                    break;
+                }
+                "--no-build" => options.build = false,
+                name => {
+                    let value = words.next().with_context(|| format!("`{name}` needs a value"))?;
+                    options.set(name, value).with_context(|| format!("`{name} {value}`"))?;
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
+        match name {
+            "--requests" => self.requests = value.parse()?,
+            "--connections" => self.connections = value.parse()?,
+            "--journal" => value.clone_into(&mut self.journal),
+            "--every" => self.every_s = value.parse::<u64>()?.max(1),
+            "--settle" => self.settle_s = value.parse()?,
+            "--limit" => self.limit = value.parse()?,
+            "--profile" if ["release", "debug"].contains(&value) => {
+                value.clone_into(&mut self.profile);
+            }
+            _ => bail!("no such flag\n\n{USAGE}"),
+        }
+        Ok(())
+    }
+}
+
+/// Runs it, prints the readings, and fails when memory grew.
+pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
+    if options.build {
+        build(root, &options.profile)?;
+    }
+    let program = root.join("target").join(&options.profile).join("takt");
+    let folder = scratch()?;
+    let outcome = measure(&program, &folder.0, options)?;
+    println!("\n{}", outcome.says(options));
+    ensure!(outcome.succeeded == options.requests, "{} requests succeeded", outcome.succeeded);
+    let growth = outcome.growth();
+    let Some(growth) = growth else {
+        bail!("the run was over before it had settled: give more --requests or less --settle");
+    };
+    ensure!(growth <= options.limit, "memory grew by {:.1} %", growth * 100.0);
+    Ok(())
+}
+
+fn build(root: &Path, profile: &str) -> anyhow::Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "-p", "takt"]).current_dir(root);
+    if profile == "release" {
+        command.arg("--release");
+    }
+    ensure!(command.status()?.success(), "takt does not build");
+    Ok(())
+}
+
+/// The readings of one run.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    /// Resident memory in KiB, those that count.
+    settled_kib: Vec<u64>,
+    succeeded: u64,
+    seconds: f64,
+    journal_bytes: u64,
+}
+
+impl Outcome {
+    /// By what share the greatest reading is above the first; `None` with fewer than two.
+    fn growth(&self) -> Option<f64> {
+        let [first, _, ..] = self.settled_kib[..] else { return None };
+        let most = self.settled_kib.iter().max()?;
+        Some(*most as f64 / first as f64 - 1.0)
+    }
+
+    fn says(&self, options: &Options) -> String {
+        let growth = match self.growth() {
+            Some(growth) => format!("{:+.1} %", growth * 100.0),
+            None => "not measured".to_owned(),
+        };
+        format!(
+            "{} requests in {:.0} s, journal {} of {:.0} MB; growth after {} s: {growth} (limit {:.0} %)",
+            self.succeeded,
+            self.seconds,
+            options.journal,
+            self.journal_bytes as f64 / 1e6,
+            options.settle_s,
+            options.limit * 100.0
+        )
+    }
+}
+
+fn measure(program: &Path, folder: &Path, options: &Options) -> anyhow::Result<Outcome> {
+    let server = Server::start(program)?;
+    let connections = options.connections.to_string();
+    let requests = options.requests.to_string();
+    let journal = format!("journal={}", options.journal);
+    let mut command = Command::new(program);
+    command
+        .args(["run", "--url", &server.url, "--no-stream", "--model", "m"])
+        .args(["--concurrency", &connections, "--requests", &requests])
+        .args(["--set", "dataset={format: synthetic, prompts: 1000}", "--set", &journal])
+        .args(["--out", "out", "--format", "json", "--quiet"])
+        .args(&options.takt_flags)
+        .current_dir(folder)
+        .stdout(std::fs::File::create(folder.join("said.json"))?);
+    let began = Instant::now();
+    let mut child = Stopped(command.spawn().context("starting takt")?);
+    let mut outcome = Outcome::default();
+    println!("{:>7}  {:>9}", "seconds", "KiB");
+    let status = loop {
+        let due = began.elapsed() + Duration::from_secs(options.every_s);
+        let status = loop {
+            if let Some(status) = child.0.try_wait()? {
+                break Some(status);
+            }
+            if began.elapsed() >= due {
+                break None;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        if let Some(status) = status {
+            break status;
+        }
+        // It may be gone since.
+        let Some(kib) = resident_kib(child.0.id()) else { continue };
+        let seconds = began.elapsed().as_secs();
+        println!("{seconds:>7}  {kib:>9}");
+        if seconds >= options.settle_s {
+            outcome.settled_kib.push(kib);
+        }
+    };
+    ensure!(status.success(), "takt ended with {status}");
+    outcome.seconds = began.elapsed().as_secs_f64();
+    let said: Value = serde_json::from_slice(&std::fs::read(folder.join("said.json"))?)?;
+    outcome.succeeded = said["phases"][0]["succeeded"].as_u64().context("no count of successes")?;
+    outcome.journal_bytes = said["journal"]["bytes"].as_u64().unwrap_or(0);
+    Ok(outcome)
+}
+
+/// `VmRSS` of a process; `None` when it is gone.
+fn resident_kib(pid: u32) -> Option<u64> {
+    resident(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+fn resident(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// A process that does not outlive its owner.
+struct Stopped(Child);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `takt mock --mode instant` on a port of its own.
+struct Server {
+    url: String,
+    _process: Stopped,
+}
+
+impl Server {
+    fn start(program: &Path) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["mock", "--mode", "instant", "--listen", "127.0.0.1:0"]);
+        let mut process = Stopped(command.stdout(Stdio::piped()).spawn().context("starting takt")?);
+        let stdout = process.0.stdout.take().context("the server has no output")?;
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line)?;
+        let address =
+            line.trim().strip_prefix("listening on ").context("the server says no address")?;
+        Ok(Self { url: format!("http://{address}"), _process: process })
+    }
+}
+
+/// A folder that is removed with its contents.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left is in the folder of temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn scratch() -> anyhow::Result<Scratch> {
+    let path = std::env::temp_dir().join(format!("takt-memory-{}", std::process::id()));
+    std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
+    Ok(Scratch(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_is_that_of_the_greatest_reading_over_the_first() {
+        let outcome = |settled_kib: &[u64]| Outcome {
+            settled_kib: settled_kib.to_vec(),
+            ..Outcome::default()
+        };
+        assert_eq!(
+            outcome(&[1000, 1100, 1050]).growth().map(|g| (g * 1000.0).round()),
+            Some(100.0)
+        );
+        assert_eq!(outcome(&[1000, 900]).growth(), Some(0.0));
+        assert_eq!(outcome(&[1000]).growth(), None);
+    }
+
+    #[test]
+    fn resident_memory_is_read_as_the_kernel_writes_it() {
+        assert_eq!(resident("Name:\ttakt\nVmRSS:\t   12345 kB\nThreads:\t3\n"), Some(12_345));
+        assert_eq!(resident("Name:\ttakt\n"), None);
+        assert!(resident_kib(std::process::id()).is_some_and(|kib| kib > 100));
+    }
+
+    #[test]
+    fn flags_set_what_they_name() {
+        let words =
+            ["--requests", "5", "--journal", "sampled 10", "--no-build", "--", "--core", "0"];
+        let options = Options::read(&words.map(str::to_owned)).unwrap();
+        assert_eq!((options.requests, options.journal.as_str()), (5, "sampled 10"));
+        assert_eq!(options.takt_flags, ["--core", "0"]);
+        assert!(Options::read(&["--profile".to_owned(), "fast".to_owned()]).is_err());
+    }
+}
