@@ -19,8 +19,7 @@ pub struct ClientConfig {
     pub balance: Balance,
     /// The most connections to each endpoint; `None` for as many as are needed.
     pub max_connections: Option<usize>,
-    /// Whether a request that dies unanswered on a connection which had been used before, or had lain in
-    /// the pool, is sent once more.
+    /// Whether a request that dies unanswered on a connection which had answered before is sent once more.
     pub retry_stale: bool,
     /// The longest time for a connection to be made.
     pub connect_timeout: Option<Span>,

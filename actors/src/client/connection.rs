@@ -33,8 +33,6 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Answers that ended on it.
     pub(super) served: u64,
-    /// It has lain in the pool: its peer may have let go of it unseen.
-    pub(super) pooled: bool,
     /// How long the server said it keeps it idle.
     pub(super) kept: Option<Span>,
     /// When the attempt to connect began.
@@ -88,7 +86,6 @@ impl Connections {
         connection.endpoint = endpoint;
         connection.state = State::Making(made);
         connection.served = 0;
-        connection.pooled = false;
         connection.kept = None;
         connection.began = now;
         connection.rested = now;
@@ -136,7 +133,6 @@ impl Connection {
             endpoint: 0,
             state: State::Idle,
             served: 0,
-            pooled: false,
             kept: None,
             began: Nanos::ZERO,
             rested: Nanos::ZERO,

@@ -28,8 +28,9 @@
 //!   has arrived and a look finds it; sooner, a look can prove nothing and would cost a system call in the
 //!   tightest loop.
 //! - A server that says how long it keeps idle connections (`Keep-Alive: timeout=`) is taken at its word.
-//! - A request that dies before any byte of an answer, on a connection that had been used or had lain in the
-//!   pool, is sent once more, on a connection of its own. Nothing else is ever sent twice.
+//! - A request that dies before any byte of an answer, on a connection that had answered before, is sent once
+//!   more, on a connection of its own. Nothing else is ever sent twice: a server that drops a connection which it
+//!   has never answered on has failed.
 //! - Once warm, nothing is allocated per request.
 
 mod config;

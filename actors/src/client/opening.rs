@@ -186,10 +186,7 @@ impl Client {
         let line = &mut self.endpoints[connection.endpoint];
         match line.waiting.pop_front() {
             Some(key) => self.send(key, stream, cx),
-            None => {
-                connection.pooled = true;
-                line.idle.push(stream);
-            }
+            None => line.idle.push(stream),
         }
     }
 

@@ -102,7 +102,7 @@ impl Client {
     pub(super) fn lost(&mut self, stream: StreamId, loss: Loss, at: Nanos, cx: &mut Cx<'_>) {
         let Some(connection) = self.connections.get_mut(stream) else { return };
         let endpoint = connection.endpoint;
-        let (used, pooled) = (connection.served > 0, connection.pooled);
+        let used = connection.served > 0;
         let busy_with = match connection.state {
             State::Making(_) => {
                 let Loss::Broken(kind) = loss else { return };
@@ -118,7 +118,7 @@ impl Client {
         if let Some(key) = busy_with {
             if connection.answer.is_untouched() {
                 self.discard(stream, Close::Reset, cx);
-                self.died_unanswered(key, used || pooled, loss, cx);
+                self.died_unanswered(key, used, loss, cx);
             } else {
                 self.cut_short(key, stream, loss, at);
                 self.discard(stream, Close::Orderly, cx);

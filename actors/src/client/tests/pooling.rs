@@ -118,13 +118,13 @@ fn write_error_on_a_used_connection_is_a_stale_connection() {
 }
 
 #[test]
-fn connection_that_died_in_the_pool_without_having_served_is_stale_too() {
+fn connection_that_never_answered_is_not_stale_however_long_it_lay_in_the_pool() {
     let mut rig = Rig::new(|config| config.warm_connections = 1).serve(|asked| {
         // The server has let go of the warm one, and says so when it is written to.
         if asked.connection == 0 { vec![Act::Reset(us(20))] } else { vec![send(answer())] }
     });
     rig.run(ms(1));
-    check(&mut rig, "ok again");
+    check(&mut rig, "reset network wait");
 }
 
 #[test]
