@@ -52,6 +52,7 @@ def make_scheduler(
     stats=True,
     requests=16,
     graphs=True,
+    policy="fcfs",
 ):
     """A scheduler of `cls`, as the engine makes it."""
     import torch
@@ -77,6 +78,7 @@ def make_scheduler(
             max_model_len=1024,
             enable_chunked_prefill=True,
             is_encoder_decoder=False,
+            policy=policy,
         ),
         cache_config=cache,
         device_config=DeviceConfig("cpu"),
@@ -110,7 +112,7 @@ def block_hasher():
     return get_request_block_hasher(BLOCK, sha256)
 
 
-def add_request(scheduler, name, prompt, max_tokens):
+def add_request(scheduler, name, prompt, max_tokens, priority=0):
     """Queues a request; `prompt` is a list of token ids."""
     from vllm.sampling_params import SamplingParams
     from vllm.v1.request import Request
@@ -124,6 +126,7 @@ def add_request(scheduler, name, prompt, max_tokens):
             sampling_params=sampling,
             pooling_params=None,
             block_hasher=block_hasher(),
+            priority=priority,
         )
     )
 
@@ -147,19 +150,19 @@ def model_output(step, made_by):
     )
 
 
-def run(scheduler, depth=1, seen=None, steps_max=2000):
+def run(scheduler, depth=1, seen=None, steps_max=5000):
     """Drives the scheduler until it has nothing left, with up to `depth` steps under way, as the
     engine does with its batch queue. `seen(step)` is called after each `schedule()`."""
     under_way = []
     for _ in range(steps_max):
         if scheduler.has_requests() and len(under_way) < depth:
             step = scheduler.schedule()
-            if seen:
-                seen(step)
             done = {
                 n for n in step.num_scheduled_tokens if not scheduler.requests[n].is_prefill_chunk
             }
             under_way.append((step, model_output(step, done)))
+            if seen:
+                seen(step)
         elif under_way:
             scheduler.update_from_output(*under_way.pop(0))
         else:

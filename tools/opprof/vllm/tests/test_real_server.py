@@ -8,7 +8,7 @@ from checker import check
 from real import needs_vllm
 from server import PLUGIN, SHUTDOWN, TIGHT, DidNotStart, prompts, serving
 
-from takt_opprof.core.settings import DIR
+from takt_opprof.core.settings import DIR, MAX_BYTES, MAX_BYTES_LEAST
 
 pytestmark = [needs_vllm, pytest.mark.server]
 
@@ -56,13 +56,18 @@ def test_on_it_records_off_it_does_nothing_and_both_answer_the_same(tmp_path):
     assert [path.name for path in records.iterdir()] == [the_file(records).name]
 
 
-def test_a_killed_server_leaves_a_readable_file(tmp_path):
+def test_a_killed_server_leaves_readable_files(tmp_path):
     records = tmp_path / "records"
-    with serving(tmp_path, *PLUGIN, *TIGHT, **{DIR: str(records)}) as server:
-        server.load(REQUESTS[:8], **LOAD)
+    switch = {DIR: str(records), MAX_BYTES: str(MAX_BYTES_LEAST)}
+    with serving(tmp_path, *PLUGIN, *TIGHT, **switch) as server:
+        server.load(REQUESTS, **LOAD)
         server.kill()
-    file = check(the_file(records))
-    assert file.footer is None and len(file.records) > 40
+    paths = sorted(path for path in records.iterdir() if path.suffix != ".part")
+    files = [check(path) for path in paths]
+    assert len(files) > 1 and files[-1].footer is None
+    assert all(file.footer for file in files[:-1])
+    steps = [r["step_index"] for file in files for r in file.records]
+    assert steps == list(range(len(steps)))
 
 
 @pytest.mark.parametrize(
