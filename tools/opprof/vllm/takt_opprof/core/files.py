@@ -25,6 +25,7 @@ logger = logging.getLogger("vllm.opprof")
 
 BUFFER_BYTES = 1 << 20
 COPY_BYTES = 1 << 20
+STOP_WITHIN_S = 1.0
 # A footer's length with counts of 20 digits.
 FOOTER_BYTES_MAX = 256
 
@@ -109,12 +110,13 @@ class Compressor:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Ends the work after the piece at hand."""
+        """Ends the work after the piece at hand. A thread that does not get to it on a busy machine
+        ends with the process, and leaves its `.part`."""
         self._stop.set()
         with self._lock:
             thread = self._thread
         if thread is not None:
-            thread.join()
+            thread.join(STOP_WITHIN_S)
 
     def _run(self) -> None:
         _lowest_priority()
