@@ -3,10 +3,30 @@
 //! A process yields absolute offsets from the start of the phase: offset k is the sum of the first k
 //! gaps, drawn once and never moved. A send that is late goes out at once and the next one keeps its own
 //! moment, so a stall of the client or the server cannot thin out the load (coordinated omission).
+//!
+//! | process | gaps |
+//! | --- | --- |
+//! | [`Poisson`], [`ReferencePoisson`] | exponential: independent users |
+//! | [`Constant`] | equal |
+//! | [`Gamma`] | more or less bursty than independent users |
+//! | [`Ramp`] | any of these, at a rate that goes in a straight line from one to another |
+//! | [`Trace`] | those of a recording |
+
+mod gamma;
+mod gaps;
+mod ramp;
+mod reference;
+mod trace;
 
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use takt_time::Span;
+
+pub use gamma::Gamma;
+pub use gaps::Gaps;
+pub use ramp::Ramp;
+pub use reference::ReferencePoisson;
+pub use trace::Trace;
 
 /// A source of arrivals.
 pub trait Arrivals {
@@ -30,17 +50,29 @@ pub struct Constant {
     count: u64,
 }
 
-/// A rate must be a positive finite number of arrivals a second, one in 30 years at the least.
+/// An arrival process that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("a rate of {0} a second cannot be kept; give a number between 1e-9 and 1e9")]
-pub struct BadRate(pub f64);
+pub enum BadArrivals {
+    /// A rate must be a positive finite number of arrivals a second, one in 30 years at the least.
+    #[error("a rate of {0} a second cannot be kept; give a number between 1e-9 and 1e9")]
+    Rate(f64),
+    /// A burstiness must be a positive number, and neither nothing nor all.
+    #[error("a burstiness of {0} is none; give a number between 1e-3 and 1e6 (1 is poisson)")]
+    Burstiness(f64),
+    /// A ramp that takes no time, or has no arrivals.
+    #[error("a ramp needs some time, and a rate above 0 at one of its ends")]
+    Ramp,
+    /// A speed must be a positive number.
+    #[error("a speed of {0} is none; give a number between 1e-6 and 1e6 (1 is as recorded)")]
+    Speed(f64),
+}
 
 impl Poisson {
     /// `rate` arrivals a second on average, drawn from `rng`.
     ///
     /// # Errors
     /// When `rate` is no usable number.
-    pub fn new(rate: f64, rng: Xoshiro256PlusPlus) -> Result<Self, BadRate> {
+    pub fn new(rate: f64, rng: Xoshiro256PlusPlus) -> Result<Self, BadArrivals> {
         Ok(Self { mean_gap_ns: 1e9 / usable(rate)?, at_ns: 0, rng })
     }
 }
@@ -59,7 +91,7 @@ impl Constant {
     ///
     /// # Errors
     /// When `rate` is no usable number.
-    pub fn new(rate: f64) -> Result<Self, BadRate> {
+    pub fn new(rate: f64) -> Result<Self, BadArrivals> {
         Ok(Self { rate: usable(rate)?, count: 0 })
     }
 }
@@ -72,8 +104,8 @@ impl Arrivals for Constant {
     }
 }
 
-fn usable(rate: f64) -> Result<f64, BadRate> {
-    if (1e-9..=1e9).contains(&rate) { Ok(rate) } else { Err(BadRate(rate)) }
+fn usable(rate: f64) -> Result<f64, BadArrivals> {
+    if (1e-9..=1e9).contains(&rate) { Ok(rate) } else { Err(BadArrivals::Rate(rate)) }
 }
 
 #[cfg(test)]

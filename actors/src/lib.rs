@@ -58,13 +58,15 @@ mod session;
 mod strategy;
 
 pub use api::{Answered, Cancel, Replies, Request, SampleIssuer, Samples, TransportCounters};
-pub use arrivals::{Arrivals, BadRate, Constant, Poisson};
+pub use arrivals::{
+    Arrivals, BadArrivals, Constant, Gamma, Gaps, Poisson, Ramp, ReferencePoisson, Trace,
+};
 pub use client::{
     Balance, Client, ClientConfig, ClientHandle, ClientMsg, EndpointTarget, PhaseRoute, TimeOut,
     Warmed, WhenWarm,
 };
-pub use order::{Order, Shuffle};
-pub use random::{Purpose, stream};
+pub use order::{Order, Shuffle, WholeShuffle};
+pub use random::{Chance, Mt19937, Purpose, stream};
 pub use session::{
     CompletedHook, EndedHook, Limits, OutcomeSlot, PhaseConfig, PhaseOutcome, Session,
     SessionConfig, SessionMsg, SessionOutcome, SessionState,

@@ -3,17 +3,21 @@
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::random::{Chance, Mt19937};
+
 /// An endless order over the indices `0..n` of a dataset.
 #[derive(Clone, Debug)]
 pub enum Order {
     /// Every sample once, shuffled, then all again in a new shuffle.
     WithoutReplacement(Shuffle),
+    /// The same, in the orders of the reference implementation.
+    AsReference(WholeShuffle),
     /// Any sample each time.
     WithReplacement {
         /// Samples to choose from.
         samples: u32,
         /// Where choices come from.
-        rng: Xoshiro256PlusPlus,
+        rng: Chance,
     },
     /// As the dataset has them, over and over.
     Sequential {
@@ -36,16 +40,33 @@ pub struct Shuffle {
     rng: Xoshiro256PlusPlus,
 }
 
+/// Whole shuffles as CPython makes them, each of the list that the one before left. The list of the next
+/// pass is shuffled a step at a time while this one is used up, so that its beginning costs the reactor no
+/// more than a copy of the list.
+#[derive(Clone, Debug)]
+pub struct WholeShuffle {
+    pass: Vec<u32>,
+    used: usize,
+    next: Vec<u32>,
+    rng: Box<Mt19937>,
+}
+
 impl Order {
-    /// Shuffled passes over `samples` samples.
+    /// Shuffled passes over `samples` samples. From [`Mt19937`] they are those of the reference
+    /// implementation.
     ///
     /// # Panics
     /// When there is no sample.
     #[must_use]
-    pub fn without_replacement(samples: u32, rng: Xoshiro256PlusPlus) -> Self {
+    pub fn without_replacement(samples: u32, rng: impl Into<Chance>) -> Self {
         assert!(samples > 0, "an order needs a sample");
         let indices: Vec<u32> = (0..samples).collect();
-        Self::WithoutReplacement(Shuffle { left: indices.len(), indices, rng })
+        match rng.into() {
+            Chance::Xoshiro(rng) => {
+                Self::WithoutReplacement(Shuffle { left: indices.len(), indices, rng })
+            }
+            Chance::Mt19937(rng) => Self::AsReference(WholeShuffle::new(indices, rng)),
+        }
     }
 
     /// Independent uniform choices among `samples` samples.
@@ -53,9 +74,9 @@ impl Order {
     /// # Panics
     /// When there is no sample.
     #[must_use]
-    pub fn with_replacement(samples: u32, rng: Xoshiro256PlusPlus) -> Self {
+    pub fn with_replacement(samples: u32, rng: impl Into<Chance>) -> Self {
         assert!(samples > 0, "an order needs a sample");
-        Self::WithReplacement { samples, rng }
+        Self::WithReplacement { samples, rng: rng.into() }
     }
 
     /// The order of the dataset.
@@ -72,7 +93,8 @@ impl Order {
     pub fn draw(&mut self) -> u32 {
         match self {
             Self::WithoutReplacement(shuffle) => shuffle.draw(),
-            Self::WithReplacement { samples, rng } => rng.random_range(0..*samples),
+            Self::AsReference(shuffle) => shuffle.draw(),
+            Self::WithReplacement { samples, rng } => rng.below(*samples),
             Self::Sequential { samples, next } => {
                 let index = *next;
                 *next = (index + 1) % *samples;
@@ -92,6 +114,28 @@ impl Shuffle {
         self.left -= 1;
         self.indices.swap(chosen, self.left);
         self.indices[self.left]
+    }
+}
+
+impl WholeShuffle {
+    fn new(mut pass: Vec<u32>, mut rng: Box<Mt19937>) -> Self {
+        rng.shuffle(&mut pass);
+        Self { next: pass.clone(), pass, used: 0, rng }
+    }
+
+    fn draw(&mut self) -> u32 {
+        if self.used == self.pass.len() {
+            std::mem::swap(&mut self.pass, &mut self.next);
+            self.next.clone_from(&self.pass);
+            self.used = 0;
+        }
+        let drawn = self.pass[self.used];
+        self.used += 1;
+        let last = self.pass.len() - self.used;
+        if last > 0 {
+            self.rng.shuffle_step(&mut self.next, last);
+        }
+        drawn
     }
 }
 
@@ -116,6 +160,29 @@ mod tests {
             }
             assert!(n < 7 || first != second, "the second pass is shuffled anew");
         }
+    }
+
+    #[test]
+    fn passes_from_mt19937_are_those_of_the_reference() {
+        let mut order = Order::without_replacement(1_000, Mt19937::new(42));
+        let first = pass(&mut order, 1_000);
+        assert_eq!(first[..12], [776, 507, 895, 922, 33, 483, 85, 750, 354, 523, 184, 809]);
+        assert_eq!(pass(&mut order, 6), [134, 114, 160, 755, 441, 210]);
+        for n in [1, 2, 7, 100] {
+            let mut order = Order::without_replacement(n, Mt19937::new(9));
+            let (mut rng, mut list) = (Mt19937::new(9), (0..n).collect::<Vec<_>>());
+            for _ in 0..5 {
+                rng.shuffle(&mut list);
+                assert_eq!(pass(&mut order, n), list);
+            }
+        }
+    }
+
+    #[test]
+    fn choices_from_mt19937_are_those_of_the_reference() {
+        let mut order = Order::with_replacement(10, Mt19937::new(42));
+        // CPython: [r.randrange(10) for _ in range(12)] of random.Random(42).
+        assert_eq!(pass(&mut order, 12), [1, 0, 4, 3, 3, 2, 1, 8, 1, 9, 6, 0]);
     }
 
     #[test]

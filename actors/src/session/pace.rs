@@ -57,6 +57,8 @@ impl Pace for Hand<'_, '_> {
     }
 
     fn finished(&mut self) {
+        // A schedule that ends with its last row has issued the dataset: the strategy gave up nothing.
+        self.issuer.close_if_over(self.cx.now());
         self.issuer.close(EndedBy::Strategy);
     }
 }

@@ -19,12 +19,17 @@
 use std::borrow::Cow;
 
 use crate::error::{At, Fault};
-use crate::row::Cell;
+use crate::row::{Cell, TakeRow};
 use crate::rows::Rows;
 use crate::source::Source;
 use crate::text::Blanks;
 
 pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), At> {
+    each(source, &mut |row, line| rows.take(row, line))
+}
+
+/// Gives each row below the header to `take`, with the line where it starts.
+pub(crate) fn each(source: &mut Source<'_>, take: TakeRow<'_>) -> Result<(), At> {
     let mut record = Record::default();
     let mut blanks = Blanks::default();
     let mut header: Option<Vec<String>> = None;
@@ -44,7 +49,7 @@ pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), A
         }
         let names = header.iter().map(|name| Cow::Borrowed(name.as_str()));
         let row: Vec<_> = names.zip(record.fields().map(Cell::Text)).collect();
-        rows.take(&row, line)?;
+        take(&row, line)?;
     }
     Ok(())
 }

@@ -118,6 +118,6 @@ impl Default for Limits {
     }
 }
 
-fn stem(file: &str) -> String {
+pub(crate) fn stem(file: &str) -> String {
     Path::new(file).file_stem().map_or_else(|| file.into(), |s| s.to_string_lossy().into_owned())
 }

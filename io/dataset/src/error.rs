@@ -227,6 +227,48 @@ pub enum Fault {
         /// The role that was mapped.
         role: Role,
     },
+    /// A row of a recording without something that every row has.
+    #[error(
+        "no column `{column}`, there {}; a {format} trace has one, set `dataset.format` to what the \
+         file is",
+        List(.present)
+    )]
+    MissingField {
+        /// Its name.
+        column: &'static str,
+        /// What the file was read as.
+        format: &'static str,
+        /// The columns of the row.
+        present: Vec<String>,
+    },
+    /// A value of a recording that is none.
+    #[error("`{column}` must be {want}, not {}; correct the row or remove it", Shown(.found))]
+    BadField {
+        /// The column.
+        column: &'static str,
+        /// What it must hold.
+        want: &'static str,
+        /// What it holds.
+        found: String,
+    },
+    /// A recording whose rows are not in the order of time.
+    #[error("its time is before that of the row above; sort the rows by time")]
+    BackInTime,
+    /// More or fewer prefix blocks than the input has tokens for.
+    #[error(
+        "{blocks} `hash_ids` for {tokens} tokens of input, which are {want} blocks of {block_tokens}; \
+         correct the row or remove it"
+    )]
+    BlockCount {
+        /// Blocks that are named.
+        blocks: usize,
+        /// Tokens of input.
+        tokens: u32,
+        /// Blocks that these tokens are.
+        want: usize,
+        /// Tokens of a block.
+        block_tokens: u32,
+    },
     /// A synthetic data set that could not be of distinct prompts.
     #[error(
         "prompts of {words} words cannot be {samples} different ones; ask for at least {needed} \
@@ -276,6 +318,16 @@ struct Column(Option<u64>);
 impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |column| write!(f, " at byte {column} of the line"))
+    }
+}
+
+/// A value as it stands in the file, cut when it is long.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = if self.0.chars().nth(CHARS_MAX).is_some() { "…" } else { "" };
+        write!(f, "`{:.CHARS_MAX$}{more}`", self.0)
     }
 }
 

@@ -18,6 +18,8 @@
 //! * [`Limits`] bound a row and the number of rows.
 //! * [`Dataset`] is the result: a name and [`Sample`]s in file order.
 //! * [`synthetic`] makes prompts where there is no file.
+//! * [`Recording`] reads when requests came to a service and how long they were; [`Texts`] makes prompts of
+//!   these lengths, with the shared beginnings that were recorded.
 //!
 //! Three rules hold in every format.
 //!
@@ -64,6 +66,7 @@ mod format;
 mod json;
 mod jsonl;
 mod params;
+mod recording;
 mod row;
 mod rows;
 mod sample;
@@ -77,5 +80,6 @@ pub use dataset::{Dataset, Limits, Options};
 pub use error::{DatasetError, Fault};
 pub use format::{Format, UnknownFormat};
 pub use params::Params;
+pub use recording::{Call, Recording, RecordingFormat, Texts, TimesFormat, read_times};
 pub use sample::{Prompt, Sample};
 pub use synthetic::{Lengths, synthetic};

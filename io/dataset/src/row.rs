@@ -17,6 +17,9 @@ use crate::sample::Prompt;
 /// Columns in the order of the file.
 pub(crate) type Row<'a> = [(Cow<'a, str>, Cell<'a>)];
 
+/// Whoever takes the rows of a file, each with the line where it starts.
+pub(crate) type TakeRow<'t> = &'t mut dyn FnMut(&Row<'_>, u64) -> Result<(), At>;
+
 /// What stands in a column.
 #[derive(Clone, Copy)]
 pub(crate) enum Cell<'a> {

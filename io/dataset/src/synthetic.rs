@@ -88,27 +88,28 @@ fn make(samples: usize, lengths: Lengths, seed: u64) -> Result<Vec<Sample>, Faul
 }
 
 /// The fewest words whose combinations are at least `samples`.
-fn words_to_tell_apart(samples: usize) -> u32 {
+pub(crate) fn words_to_tell_apart(samples: usize) -> u32 {
     let bits = usize::BITS - (samples - 1).leading_zeros();
     bits.div_ceil(WORD_BITS).max(1)
 }
 
 /// A one-to-one mapping of the numbers of `bits` bits onto themselves: each step, an addition, a
 /// product with an odd number, or a shift folded in, can be undone.
-struct Mix {
+#[derive(Clone, Debug)]
+pub(crate) struct Mix {
     mask: u64,
     shift: u32,
     rounds: [(u64, u64); 3],
 }
 
 impl Mix {
-    fn new(bits: u32, rng: &mut Xoshiro256PlusPlus) -> Mix {
+    pub(crate) fn new(bits: u32, rng: &mut Xoshiro256PlusPlus) -> Mix {
         let mask = u64::MAX >> (u64::BITS - bits);
         let rounds = std::array::from_fn(|_| (rng.next_u64(), rng.next_u64() | 1));
         Mix { mask, shift: bits / 2, rounds }
     }
 
-    fn apply(&self, number: u64) -> u64 {
+    pub(crate) fn apply(&self, number: u64) -> u64 {
         self.rounds.iter().fold(number, |x, (add, odd)| {
             let x = x.wrapping_add(*add).wrapping_mul(*odd) & self.mask;
             x ^ (x >> self.shift)
@@ -125,8 +126,8 @@ fn below(end: u32, rng: &mut Xoshiro256PlusPlus) -> u32 {
 
 const NAME: &str = "synthetic";
 /// Bits that a word tells: there are 2^8 of them.
-const WORD_BITS: u32 = WORDS.len().ilog2();
-const WORD_MASK: u64 = WORDS.len() as u64 - 1;
+pub(crate) const WORD_BITS: u32 = WORDS.len().ilog2();
+pub(crate) const WORD_MASK: u64 = WORDS.len() as u64 - 1;
 
 #[cfg(test)]
 mod tests {

@@ -332,6 +332,7 @@ mod tests {
             kind: PhaseKind::Performance,
             pattern: "poisson".into(),
             rate: Some(1.0),
+            ramp: None,
             target_concurrency: None,
             requests: None,
             stream: true,

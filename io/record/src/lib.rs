@@ -38,7 +38,7 @@ pub use kinds::{
     Blame, EndedBy, ErrorKind, EventType, FailedBy, FinishReason, PhaseKind, PhaseState, Stage,
     TokenSource,
 };
-pub use plan::{PhasePlan, SessionPlan};
+pub use plan::{PhasePlan, RampRates, SessionPlan};
 pub use publisher::{
     MAX_MESSAGE_BYTES, Publisher, PublisherConfig, PublisherCounters, SharedPublisher,
 };

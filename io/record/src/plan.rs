@@ -29,6 +29,15 @@ impl SessionPlan {
     }
 }
 
+/// Arrivals a second at the beginning and at the end of a ramp.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RampRates {
+    /// When the phase begins.
+    pub from: f64,
+    /// When its duration is over.
+    pub to: f64,
+}
+
 /// The plan of a phase, as far as a fold needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhasePlan {
@@ -41,6 +50,9 @@ pub struct PhasePlan {
     pub pattern: String,
     /// Mean arrivals a second of an open loop; `None` for a closed one.
     pub rate: Option<f64>,
+    /// The rates that a ramp goes between; `rate` is their mean.
+    #[serde(default)]
+    pub ramp: Option<RampRates>,
     /// Requests to be kept in flight by a closed loop.
     pub target_concurrency: Option<u32>,
     /// Requests asked for, when a count was asked for.

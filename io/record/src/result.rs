@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::kinds::{
     EndedBy, ErrorKind, FailedBy, FinishReason, PhaseKind, PhaseState, TokenSource,
 };
+use crate::plan::RampRates;
 
 /// The name of this schema, the first key of every result.
 pub const RESULT_SCHEMA: &str = "takt-result-1";
@@ -242,6 +243,9 @@ pub struct Load {
     pub pattern: String,
     /// Mean arrivals a second of an open loop.
     pub rate: Option<f64>,
+    /// The rates that a ramp goes between.
+    #[serde(default)]
+    pub ramp: Option<RampRates>,
     /// Requests to be kept in flight by a closed loop.
     pub target_concurrency: Option<u32>,
     /// Requests asked for.

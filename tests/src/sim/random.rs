@@ -18,6 +18,8 @@ pub enum Purpose {
     Segments,
     /// What the receiver of records does.
     Records,
+    /// Which of the rarer load patterns and orders a phase has.
+    Patterns,
 }
 
 /// A stream of chance.

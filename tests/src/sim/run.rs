@@ -9,15 +9,16 @@ use std::rc::Rc;
 use serde_json::Value;
 use takt_actors::planned::{Plan, Planned};
 use takt_actors::{
-    Burst, Client, ClientConfig, ClientHandle, Concurrency, Constant, EndpointTarget, Order,
-    PhaseConfig, PhaseRoute, Poisson, SampleIssuer, Session, SessionConfig, SessionMsg,
-    SessionOutcome, Strategy, Timed, stream,
+    Arrivals, Burst, Client, ClientConfig, ClientHandle, Concurrency, Constant, EndpointTarget,
+    Gamma, Gaps, Mt19937, Order, PhaseConfig, PhaseRoute, Poisson, Ramp, ReferencePoisson,
+    SampleIssuer, Session, SessionConfig, SessionMsg, SessionOutcome, Strategy, Timed, Trace,
+    stream,
 };
 use takt_engine::{Actor, Addr, Context, System, Target};
 use takt_mock::{Counts, Server, ServerConfig};
 use takt_record::{
     Blame, ErrorKind, FailedBy, Failure, PhasePlan, Publisher, PublisherConfig, PublisherCounters,
-    Record, RequestKey, ResultDoc, SessionEvent, SessionPlan, SharedPublisher, Stage,
+    RampRates, Record, RequestKey, ResultDoc, SessionEvent, SessionPlan, SharedPublisher, Stage,
 };
 use takt_time::{Nanos, Span};
 use takt_wire::{Api, Limits};
@@ -194,6 +195,9 @@ pub(super) fn plan(scenario: &Scenario) -> SessionPlan {
         let (pattern, rate, target) = match phase.load {
             Load::Poisson(rate) => ("poisson", Some(rate), None),
             Load::Constant(rate) => ("constant", Some(rate), None),
+            Load::Gamma(rate, _) => ("gamma", Some(rate), None),
+            Load::Ramp(from, to, ..) => ("ramp", Some((from + to) / 2.0), None),
+            Load::Trace(_, rate, speed) => ("trace", Some(rate * speed), None),
             Load::Concurrency(target) => ("concurrency", None, Some(target)),
             Load::Burst(_) => ("max_throughput", None, None),
         };
@@ -202,8 +206,17 @@ pub(super) fn plan(scenario: &Scenario) -> SessionPlan {
             kind: phase.kind,
             pattern: pattern.to_owned(),
             rate,
+            ramp: match phase.load {
+                Load::Ramp(from, to, ..) => Some(RampRates { from, to }),
+                _ => None,
+            },
             target_concurrency: target,
-            requests: phase.limits.requests,
+            requests: match phase.load {
+                Load::Trace(arrivals, ..) => {
+                    phase.limits.requests.map(|requests| requests.min(arrivals.into()))
+                }
+                _ => phase.limits.requests,
+            },
             stream: phase.stream,
         }
     });
@@ -219,23 +232,44 @@ pub(super) fn plan(scenario: &Scenario) -> SessionPlan {
 
 /// The order of a phase, to be drawn by whoever needs it.
 pub(super) fn order(phase: &Phase) -> Order {
-    let rng = || stream(phase.seed, takt_actors::Purpose::Order);
+    let rng = || match phase.mt19937 {
+        true => takt_actors::Chance::from(Mt19937::new(phase.seed)),
+        false => stream(phase.seed, takt_actors::Purpose::Order).into(),
+    };
     match phase.order {
         OrderKind::WithoutReplacement => Order::without_replacement(phase.samples, rng()),
         OrderKind::WithReplacement => Order::with_replacement(phase.samples, rng()),
         OrderKind::Sequential => Order::sequential(phase.samples),
+        OrderKind::Single(sample) => Order::Single(sample),
     }
 }
 
 /// The arrivals of a phase, if it has any.
-pub(super) fn arrivals(phase: &Phase) -> Option<Box<dyn takt_actors::Arrivals>> {
+pub(super) fn arrivals(phase: &Phase) -> Option<Box<dyn Arrivals>> {
     let usable = "rates are drawn between two and fifty thousand";
+    let rng = || stream(phase.seed, takt_actors::Purpose::Arrivals);
     match phase.load {
-        Load::Poisson(rate) => {
-            let rng = stream(phase.seed, takt_actors::Purpose::Arrivals);
-            Some(Box::new(Poisson::new(rate, rng).expect(usable)))
+        Load::Poisson(rate) if phase.mt19937 => {
+            let rng = Mt19937::new(phase.seed);
+            Some(Box::new(ReferencePoisson::new(rate, rng).expect(usable)))
         }
+        Load::Poisson(rate) => Some(Box::new(Poisson::new(rate, rng()).expect(usable))),
         Load::Constant(rate) => Some(Box::new(Constant::new(rate).expect(usable))),
+        Load::Gamma(rate, burstiness) => {
+            Some(Box::new(Gamma::new(rate, burstiness, rng()).expect(usable)))
+        }
+        Load::Ramp(from, to, over, even) => {
+            let gaps = if even { Gaps::even() } else { Gaps::exponential(rng()) };
+            Some(Box::new(Ramp::new(from, to, over, gaps).expect(usable)))
+        }
+        Load::Trace(arrivals, rate, speed) => {
+            // Recorded to the millisecond, so that some come together.
+            let mut recorded = Poisson::new(rate, rng()).expect(usable);
+            let whole = |at: Span| Span::from_millis(at.as_nanos() / 1_000_000);
+            let times = (0..arrivals).filter_map(|_| recorded.next()).map(whole);
+            let times: std::sync::Arc<[Span]> = times.collect();
+            Some(Box::new(Trace::new(times, speed).expect(usable)))
+        }
         Load::Concurrency(_) | Load::Burst(_) => None,
     }
 }
@@ -244,7 +278,11 @@ fn phase((number, phase): (usize, &Phase)) -> PhaseConfig {
     let strategy: Box<dyn Strategy> = match phase.load {
         Load::Concurrency(target) => Box::new(Concurrency::new(order(phase), target)),
         Load::Burst(bound) => Box::new(Burst::new(order(phase), bound)),
-        Load::Poisson(_) | Load::Constant(_) => {
+        Load::Poisson(_)
+        | Load::Constant(_)
+        | Load::Gamma(..)
+        | Load::Ramp(..)
+        | Load::Trace(..) => {
             let arrivals = arrivals(phase).expect("an open loop has arrivals");
             Box::new(Timed::new(arrivals, order(phase)))
         }
@@ -253,7 +291,7 @@ fn phase((number, phase): (usize, &Phase)) -> PhaseConfig {
         name: format!("phase {number}"),
         kind: phase.kind,
         strategy,
-        samples: phase.samples,
+        samples: phase.pass(),
         limits: phase.limits,
         drain_after: phase.drain_after,
         drain_timeout: phase.drain_timeout,

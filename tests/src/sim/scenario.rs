@@ -96,6 +96,8 @@ pub struct Phase {
     pub kind: PhaseKind,
     /// Its own chances.
     pub seed: u64,
+    /// Draws its order, and the gaps of a Poisson process, as the reference implementation does.
+    pub mt19937: bool,
     /// When it issues.
     pub load: Load,
     /// Which sample.
@@ -125,6 +127,12 @@ pub enum Load {
     Poisson(f64),
     /// Arrivals a second.
     Constant(f64),
+    /// Arrivals a second, burstiness.
+    Gamma(f64, f64),
+    /// Arrivals a second at the beginning, at the end, and when that is; evenly spaced or at random.
+    Ramp(f64, f64, Span, bool),
+    /// So many recorded arrivals, so many a second, so many times as fast.
+    Trace(u32, f64, f64),
     /// In flight.
     Concurrency(u32),
     /// In flight at most.
@@ -140,6 +148,8 @@ pub enum OrderKind {
     WithReplacement,
     /// As they come.
     Sequential,
+    /// This one.
+    Single(u32),
 }
 
 /// How records are received.
@@ -163,6 +173,9 @@ impl Scenario {
         let link = link(c, peaceful);
         let count = c.size(1, 4);
         let mut phases: Vec<Phase> = (0..count).map(|n| phase(c, n + 1 == count)).collect();
+        // From a stream of its own: everything else stays what it was for the seed.
+        let mut patterns = Chance::new(seed, Purpose::Patterns);
+        phases.iter_mut().for_each(|phase| phase.vary(&mut patterns));
         if let Cuts::Apart(most) | Cuts::Spaced(most, _) = link.cuts {
             for phase in &mut phases {
                 phase.prompt_bytes = phase.prompt_bytes.min(most * PIECES);
@@ -251,6 +264,7 @@ impl Scenario {
         let phase = Phase {
             kind: PhaseKind::Performance,
             seed,
+            mt19937: false,
             load: Load::Poisson(rate),
             order: OrderKind::WithoutReplacement,
             samples: 1_000,
@@ -289,6 +303,43 @@ impl Scenario {
             && http.connect_timeout.is_none()
             && http.first_byte_timeout.is_none()
             && http.request_timeout.is_none()
+    }
+}
+
+impl Phase {
+    /// Puts one of the rarer patterns in place of an open loop, now and then, and a rarer order.
+    fn vary(&mut self, c: &mut Chance) {
+        self.mt19937 = c.per_mille(300);
+        if c.per_mille(100) {
+            self.order = OrderKind::Single(c.between(0, u64::from(self.samples) - 1) as u32);
+        }
+        let (Load::Poisson(rate) | Load::Constant(rate)) = self.load else { return };
+        let other = c.between(0, 1_000) as f64 / 500.0 * rate;
+        self.load = match c.between(0, 5) {
+            0 => Load::Gamma(rate, c.pick(&[0.05, 0.25, 1.0, 4.0])),
+            1 => {
+                let over = Span::from_secs_f64(c.magnitude(1, 400) as f64 / rate);
+                // What comes after the ramp must not be next to nothing, or it never ends.
+                let (from, to) =
+                    if c.coin() { (rate, other.max(rate / 4.0)) } else { (other, rate) };
+                Load::Ramp(from, to, over, c.coin())
+            }
+            2 => {
+                // A trace is replayed once.
+                self.limits.min_duration = None;
+                Load::Trace(c.magnitude(1, 500) as u32, rate, c.pick(&[0.5, 1.0, 3.0, 1_000.0]))
+            }
+            _ => return,
+        };
+    }
+
+    /// Requests in a pass: what a phase without a limit issues.
+    #[must_use]
+    pub fn pass(&self) -> u32 {
+        match self.load {
+            Load::Trace(arrivals, ..) => arrivals,
+            _ => self.samples,
+        }
     }
 }
 
@@ -375,6 +426,7 @@ fn phase(c: &mut Chance, last: bool) -> Phase {
     Phase {
         kind,
         seed: c.any(),
+        mt19937: false,
         load,
         order: c.pick(&[
             OrderKind::WithoutReplacement,

@@ -128,6 +128,7 @@ impl Source<'_> {
             load: Load {
                 pattern: plan.pattern.clone(),
                 rate: plan.rate,
+                ramp: plan.ramp,
                 target_concurrency: plan.target_concurrency,
                 requests: plan.requests,
                 stream: plan.stream,

@@ -45,6 +45,8 @@ fn put_flags(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
     };
     text("--wait", &["engine", "wait"], args.wait.as_deref())?;
     text("--order", &["order"], args.order.as_deref())?;
+    text("--rng", &["rng"], args.rng.as_deref())?;
+    text("--dataset-format", &["dataset", "format"], args.dataset_format.as_deref())?;
     text("--name", &["name"], args.name.as_deref())?;
     text("--request-timeout", &["limits", "request_timeout"], args.request_timeout.as_deref())?;
     text("--prompt-column", &["dataset", "prompt"], args.prompt_column.as_deref())?;
@@ -167,9 +169,14 @@ fn in_file(tree: &Node, name: &str) -> Option<String> {
 
 /// The phases that the load flags stand for: one that is measured, and before it a warm-up if asked for.
 fn put_phases(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
-    if args.arrivals.is_some() && args.rate.is_none() {
-        let why = "spaces the sends of --rate, which is not given";
-        return Err(ConfigError::new(Origin::Flag("--arrivals"), "", why).into());
+    let of_rate = [
+        ("--arrivals", args.arrivals.is_some(), "spaces the sends of --rate, which is not given"),
+        ("--ramp-to", args.ramp_to.is_some(), "goes on from --rate, which is not given"),
+        ("--burstiness", args.burstiness.is_some(), "is for --rate with --arrivals gamma"),
+    ];
+    let stray = of_rate.iter().find(|(_, given, _)| *given && args.rate.is_none());
+    if let Some((flag, _, why)) = stray {
+        return Err(ConfigError::new(Origin::Flag(flag), "", *why).into());
     }
     let Some((flag, load)) = load(args) else {
         let stray = [
@@ -181,7 +188,8 @@ fn put_phases(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
             let why = if tree.get("phases").is_some() {
                 "the file has phases of its own; use --set phases.NAME.requests=N"
             } else {
-                "goes with --rate, --concurrency or --max-throughput, and one of them is required"
+                "goes with --rate, --replay, --concurrency or --max-throughput, and one of them is \
+                 required"
             };
             return Err(ConfigError::new(Origin::Flag(flag), "", why).into());
         }
@@ -195,7 +203,7 @@ fn put_phases(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
     if let Some(requests) = args.warmup_requests {
         let at = Origin::Flag("--warmup-requests");
         let requests = Node::new(Value::Number(requests.into()), at.clone());
-        phases.push(phase("warmup", &load, vec![("requests", requests)], &at));
+        phases.push(phase("warmup", &warmup(args, &load), vec![("requests", requests)], &at));
     }
     let at = Origin::Flag(flag);
     let mut stop = Vec::new();
@@ -210,17 +218,60 @@ fn put_phases(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
     Ok(config::put(tree, &["phases"], Node::new(Value::List(phases), at))?)
 }
 
+/// The load before the one that is measured: the same, but a ramp's rate stays where it begins (or, when
+/// that is nothing, where it ends).
+fn warmup(args: &RunArgs, load: &Node) -> Node {
+    match (args.rate, args.ramp_to) {
+        (Some(rate), Some(to)) => open_loop(args, if rate == 0.0 { to } else { rate }),
+        _ => load.clone(),
+    }
+}
+
+/// The load of --rate and --arrivals.
+fn open_loop(args: &RunArgs, rate: f64) -> Node {
+    let at = Origin::Flag("--rate");
+    let pattern = args.arrivals.unwrap_or(Arrivals::Poisson).word();
+    let mut keys = vec![
+        ("pattern", Node::text(pattern, at.clone())),
+        ("rate", Node::new(number(rate), at.clone())),
+    ];
+    keys.extend(args.burstiness.map(burstiness));
+    map(keys, &at)
+}
+
+fn ramp(args: &RunArgs, from: f64, to: f64) -> Node {
+    let at = Origin::Flag("--ramp-to");
+    let mut keys = vec![
+        ("pattern", Node::text("ramp", at.clone())),
+        ("rate", Node::new(number(from), Origin::Flag("--rate"))),
+        ("rate_to", Node::new(number(to), at.clone())),
+    ];
+    let arrivals =
+        |arrivals: Arrivals| ("arrivals", Node::text(arrivals.word(), Origin::Flag("--arrivals")));
+    keys.extend(args.arrivals.map(arrivals));
+    keys.extend(args.burstiness.map(burstiness));
+    map(keys, &at)
+}
+
+fn burstiness(value: f64) -> (&'static str, Node) {
+    ("burstiness", Node::new(number(value), Origin::Flag("--burstiness")))
+}
+
+/// A number as the file would have it; one that YAML has not is text, which is refused as such.
+fn number(value: f64) -> Value {
+    let number = serde_json::Number::from_f64(value);
+    number.map_or_else(|| Value::Text(value.to_string()), Value::Number)
+}
+
 fn load(args: &RunArgs) -> Option<(&'static str, Node)> {
-    let number = |value: f64| {
-        let number = serde_json::Number::from_f64(value);
-        number.map_or_else(|| Value::Text(value.to_string()), Value::Number)
-    };
-    let (flag, pattern, value) = if let Some(rate) = args.rate {
-        let pattern = match args.arrivals {
-            Some(Arrivals::Constant) => "constant",
-            Some(Arrivals::Poisson) | None => "poisson",
-        };
-        ("--rate", pattern, Some(("rate", number(rate))))
+    if let Some(rate) = args.rate {
+        return Some(match args.ramp_to {
+            Some(to) => ("--rate", ramp(args, rate, to)),
+            None => ("--rate", open_loop(args, rate)),
+        });
+    }
+    let (flag, pattern, value) = if let Some(speed) = args.replay {
+        ("--replay", "trace", Some(("speed", number(speed))))
     } else if let Some(target) = args.concurrency {
         let target = Value::Number(target.into());
         ("--concurrency", "concurrency", Some(("target_concurrency", target)))

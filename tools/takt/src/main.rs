@@ -27,6 +27,7 @@ mod probe;
 mod progress;
 mod quickstart;
 mod reactor;
+mod replay;
 mod report;
 mod run;
 mod said;

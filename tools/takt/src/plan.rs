@@ -1,72 +1,83 @@
 //! From a configuration to what the actors and the records need: phases, strategies, the session's plan.
 
+use std::sync::Arc;
+
 use takt_actors::{
-    Burst, Concurrency, Constant, Limits, Order, PhaseConfig, Poisson, Purpose, Strategy, Timed,
-    stream,
+    Arrivals, BadArrivals, Burst, Chance, Concurrency, Constant, Gamma, Gaps, Limits, Mt19937,
+    Order, PhaseConfig, Poisson, Purpose, Ramp, ReferencePoisson, Strategy, Timed, Trace, stream,
 };
-use takt_record::{PhasePlan, SessionPlan};
+use takt_record::{PhasePlan, RampRates, SessionPlan};
+use takt_time::Span;
 use takt_wire::Api;
 
-use crate::config::{Config, Load, OrderKind, Phase};
+use crate::config::{Config, Generator, Load, OrderKind, Phase, Spacing};
 use crate::identity::Identity;
+
+/// Times of each phase that replays a recording.
+pub(crate) type Times = [Option<Arc<[Span]>>];
 
 /// The plan of the session, for the journal's head and the result.
 pub(crate) fn session(
     config: &Config,
+    times: &Times,
     identity: &Identity,
     host: serde_json::Value,
 ) -> SessionPlan {
+    let phases = config.phases.iter().zip(times);
     SessionPlan {
         session_id: identity.session_id.clone(),
         takt: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: identity.started_at.clone(),
-        phases: config.phases.iter().map(|phase| phase_plan(config, phase)).collect(),
+        phases: phases.map(|(phase, times)| phase_plan(config, phase, times.as_deref())).collect(),
         config: config.resolved(),
         host,
     }
 }
 
-fn phase_plan(config: &Config, phase: &Phase) -> PhasePlan {
+fn phase_plan(config: &Config, phase: &Phase, times: Option<&[Span]>) -> PhasePlan {
     PhasePlan {
         name: phase.name.clone(),
         kind: phase.kind,
         pattern: phase.load.pattern().to_owned(),
-        rate: phase.load.rate(),
+        rate: phase.load.rate().or_else(|| mean_rate(&phase.load, times?)),
+        ramp: match phase.load {
+            Load::Ramp { from, to, .. } => Some(RampRates { from, to }),
+            _ => None,
+        },
         target_concurrency: match phase.load {
             Load::Concurrency { target } => Some(target),
-            Load::Poisson { .. } | Load::Constant { .. } | Load::MaxThroughput { .. } => None,
+            _ => None,
         },
-        requests: phase.stop.requests,
+        // A recording ends, whatever more was asked for.
+        requests: match times {
+            Some(times) => phase.stop.requests.map(|requests| requests.min(times.len() as u64)),
+            None => phase.stop.requests,
+        },
         stream: config.endpoint.stream && config.endpoint.api != Api::Raw,
     }
 }
 
-/// What the session is to do in a phase over `samples` samples.
+/// Mean arrivals a second of a recording, from its first to its last.
+fn mean_rate(load: &Load, times: &[Span]) -> Option<f64> {
+    let last = times.last().filter(|last| **last > Span::ZERO)?;
+    Some((times.len() - 1) as f64 / last.as_secs_f64() * load.speed())
+}
+
+/// What the session is to do in a phase over `samples` samples, at `times` if it replays some.
 pub(crate) fn phase(
     config: &Config,
     phase: &Phase,
     samples: u32,
-) -> Result<PhaseConfig, takt_actors::BadRate> {
-    let rng = || stream(phase.seed, Purpose::Order);
-    let order = match config.order {
-        OrderKind::WithoutReplacement => Order::without_replacement(samples, rng()),
-        OrderKind::WithReplacement => Order::with_replacement(samples, rng()),
-        OrderKind::Sequential => Order::sequential(samples),
-    };
-    let strategy: Box<dyn Strategy> = match phase.load {
-        Load::Poisson { rate } => {
-            let arrivals = Poisson::new(rate, stream(phase.seed, Purpose::Arrivals))?;
-            Box::new(Timed::new(Box::new(arrivals), order))
-        }
-        Load::Constant { rate } => Box::new(Timed::new(Box::new(Constant::new(rate)?), order)),
-        Load::MaxThroughput { max_in_flight } => Box::new(Burst::new(order, Some(max_in_flight))),
-        Load::Concurrency { target } => Box::new(Concurrency::new(order, target)),
-    };
+    times: Option<&Arc<[Span]>>,
+) -> anyhow::Result<PhaseConfig> {
+    let order = order(config, phase, samples)?;
+    let strategy = strategy(config.rng, phase, order, times)?;
     Ok(PhaseConfig {
         name: phase.name.clone(),
         kind: phase.kind,
         strategy,
-        samples,
+        // Without a limit of its own a phase issues its dataset once, or its recording.
+        samples: times.map_or(samples, |times| u32::try_from(times.len()).unwrap_or(u32::MAX)),
         limits: Limits {
             requests: phase.stop.requests,
             duration: phase.stop.duration,
@@ -78,6 +89,63 @@ pub(crate) fn phase(
     })
 }
 
+fn order(config: &Config, phase: &Phase, samples: u32) -> anyhow::Result<Order> {
+    if phase.load.replays_rows() {
+        return Ok(Order::sequential(samples));
+    }
+    let rng = || match config.rng {
+        Generator::Xoshiro => Chance::from(stream(phase.seed, Purpose::Order)),
+        Generator::Mt19937 => Mt19937::new(phase.seed).into(),
+    };
+    Ok(match config.order {
+        OrderKind::WithoutReplacement => Order::without_replacement(samples, rng()),
+        OrderKind::WithReplacement => Order::with_replacement(samples, rng()),
+        OrderKind::Sequential => Order::sequential(samples),
+        OrderKind::Single(place) => {
+            anyhow::ensure!(
+                place < samples,
+                "order single:{place}: phase `{}` has {samples} samples, counted from 0",
+                phase.name
+            );
+            Order::Single(place)
+        }
+    })
+}
+
+fn strategy(
+    rng: Generator,
+    phase: &Phase,
+    order: Order,
+    times: Option<&Arc<[Span]>>,
+) -> Result<Box<dyn Strategy>, BadArrivals> {
+    let gaps = || stream(phase.seed, Purpose::Arrivals);
+    let arrivals: Box<dyn Arrivals> = match phase.load {
+        Load::MaxThroughput { max_in_flight } => {
+            return Ok(Box::new(Burst::new(order, Some(max_in_flight))));
+        }
+        Load::Concurrency { target } => return Ok(Box::new(Concurrency::new(order, target))),
+        Load::Poisson { rate } => match rng {
+            Generator::Xoshiro => Box::new(Poisson::new(rate, gaps())?),
+            Generator::Mt19937 => Box::new(ReferencePoisson::new(rate, Mt19937::new(phase.seed))?),
+        },
+        Load::Constant { rate } => Box::new(Constant::new(rate)?),
+        Load::Gamma { rate, burstiness } => Box::new(Gamma::new(rate, burstiness, gaps())?),
+        Load::Ramp { from, to, spacing } => {
+            let gaps = match spacing {
+                Spacing::Poisson => Gaps::exponential(gaps()),
+                Spacing::Constant => Gaps::even(),
+                Spacing::Gamma { burstiness } => Gaps::gamma(burstiness, gaps())?,
+            };
+            // A ramp without a duration was refused.
+            Box::new(Ramp::new(from, to, phase.stop.duration.unwrap_or_default(), gaps)?)
+        }
+        Load::Trace { speed, .. } => {
+            Box::new(Trace::new(times.cloned().unwrap_or_default(), speed)?)
+        }
+    };
+    Ok(Box::new(Timed::new(arrivals, order)))
+}
+
 /// Connections to open before the first phase, over `samples` samples: no more than it uses at once, since
 /// a server with a thread a connection has none left when idle ones hold them. Few for an open loop, where
 /// nobody knows; some more where thousands a second are asked for, which no such server serves.
@@ -86,7 +154,9 @@ pub(crate) fn warm_connections(config: &Config, samples: u32) -> usize {
     let wanted = match phase.load {
         Load::Concurrency { target } => u64::from(target),
         Load::MaxThroughput { max_in_flight } => max_in_flight,
-        Load::Poisson { rate } | Load::Constant { rate } => {
+        Load::Trace { .. } => WARM_OPEN,
+        Load::Poisson { .. } | Load::Constant { .. } | Load::Gamma { .. } | Load::Ramp { .. } => {
+            let rate = phase.load.rate().unwrap_or_default();
             ((rate / 10.0) as u64).min(WARM_OPEN).max((rate / 500.0) as u64).min(WARM_OPEN_FAST)
         }
     };

@@ -189,6 +189,7 @@ mod tests {
             kind: PhaseKind::Performance,
             pattern: "test".to_owned(),
             rate: None,
+            ramp: None,
             target_concurrency: None,
             requests: None,
             stream: false,

@@ -31,6 +31,7 @@ use crate::plan;
 use crate::preflight::{self, Reached};
 use crate::progress::Progress;
 use crate::reactor::{self, Work};
+use crate::replay;
 use crate::samples::{self, Prepared};
 use crate::scrub::ScrubbingSink;
 use crate::stops::Stops;
@@ -61,16 +62,17 @@ pub(crate) fn measure(
     let stops = Stops::hear(console).or_exit(Exit::Setup)?;
     signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
-    let phases = phases(config, &prepared)?;
+    let times = times(config, &prepared)?;
+    let phases = phases(config, &prepared, &times)?;
     let allowed = connections_allowed(config, console);
     let reached = reach(config, console)?;
     let identity = Identity::new(takt_net::anchor()).or_exit(Exit::Setup)?;
     stops.keep();
     let folder = RunFolder::create(options.out, &config.name, &identity.stamp)?;
-    let lengths: Vec<u32> = prepared.iter().map(|samples| samples.borrow().len()).collect();
+    let lengths: Vec<u32> = phases.iter().map(|phase| phase.samples).collect();
     disk::preflight(config, &lengths, folder.path(), console)?;
     folder.write("config.yaml", config.to_yaml().as_bytes()).or_exit(Exit::Setup)?;
-    let plan = plan::session(config, &identity, host(&reached, config));
+    let plan = plan::session(config, &times, &identity, host(&reached, config));
 
     // Before the reactor is pinned: a thread inherits the cores of the one that starts it.
     if let Some(core) = config.core {
@@ -110,14 +112,26 @@ pub(crate) fn measure(
     outcome::report(&ended, finished, &folder, options, console)
 }
 
+/// When the phases that replay a recording send.
+pub(crate) fn times(
+    config: &Config,
+    prepared: &[Rc<RefCell<Prepared>>],
+) -> Result<Box<plan::Times>, Failure> {
+    let recorded = prepared.iter().map(|samples| samples.borrow().times());
+    replay::times(config, recorded).or_exit(Exit::Input)
+}
+
 /// What the session is to do, phase by phase.
 pub(crate) fn phases(
     config: &Config,
     prepared: &[Rc<RefCell<Prepared>>],
+    times: &plan::Times,
 ) -> Result<Vec<PhaseConfig>, Failure> {
-    let pairs = config.phases.iter().zip(prepared);
+    let pairs = config.phases.iter().zip(prepared).zip(times);
     pairs
-        .map(|(phase, samples)| plan::phase(config, phase, samples.borrow().len()))
+        .map(|((phase, samples), times)| {
+            plan::phase(config, phase, samples.borrow().len(), times.as_ref())
+        })
         .collect::<Result<_, _>>()
         .or_exit(Exit::Input)
 }

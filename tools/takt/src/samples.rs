@@ -4,34 +4,60 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::BufReader;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 use takt_actors::Samples;
 use takt_dataset::{Dataset, Options, Prompt as Asked, Sample, synthetic};
+use takt_time::Span;
 use takt_wire::{
     Api, BodyBuilder, Endpoint, Method, PreparedRequest, Prompt, RequestBuilder, Route,
 };
 
-use crate::config::{Config, EndpointConfig, FileSource, Phase, Source};
+use crate::config::{Config, EndpointConfig, FileSource, Phase, RecordingSource, Source};
 use crate::console::Console;
+use crate::replay::{self, Replay};
 
 /// The requests of a dataset, in memory.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// Sample after sample, of each the endpoints in order.
-    requests: Vec<PreparedRequest>,
+    requests: Requests,
     endpoints: usize,
+    /// When its rows came, where they were recorded.
+    times: Option<Arc<[Span]>>,
+}
+
+#[derive(Debug)]
+enum Requests {
+    /// Sample after sample, of each the endpoints in order.
+    Held(Vec<PreparedRequest>),
+    /// What is too much to be held is made when it is sent.
+    Made(Box<Replay>),
+}
+
+impl Prepared {
+    /// When its rows came, where they were recorded.
+    pub(crate) fn times(&self) -> Option<Arc<[Span]>> {
+        self.times.clone()
+    }
 }
 
 impl Samples for Prepared {
     fn len(&self) -> u32 {
-        // `Prepared::new` refuses more.
-        (self.requests.len() / self.endpoints) as u32
+        let samples = match &self.requests {
+            Requests::Held(requests) => requests.len() / self.endpoints,
+            Requests::Made(replay) => replay.len(),
+        };
+        // `Maker` refuses more.
+        samples as u32
     }
 
     fn request(&mut self, sample: u32, endpoint: usize) -> &mut PreparedRequest {
-        &mut self.requests[sample as usize * self.endpoints + endpoint]
+        match &mut self.requests {
+            Requests::Held(requests) => &mut requests[sample as usize * self.endpoints + endpoint],
+            Requests::Made(replay) => replay.request(sample as usize, endpoint),
+        }
     }
 }
 
@@ -56,7 +82,8 @@ pub(crate) fn prepare(
     Ok(made.into_iter().map(|(_, prepared)| prepared).collect())
 }
 
-/// The data set of every phase, those that phases share once; `None` where one body is sent over and over.
+/// The data set of every phase, those that phases share once; `None` where one body is sent over and over,
+/// and of a recording, whose prompts are made one at a time.
 pub(crate) fn datasets(config: &Config) -> anyhow::Result<Vec<Option<Rc<Dataset>>>> {
     let mut made: Vec<(&Phase, Option<Rc<Dataset>>)> = Vec::new();
     for phase in &config.phases {
@@ -64,7 +91,7 @@ pub(crate) fn datasets(config: &Config) -> anyhow::Result<Vec<Option<Rc<Dataset>
         let dataset = match known {
             Some((_, dataset)) => dataset.clone(),
             None => match &phase.source {
-                Source::Fixed => None,
+                Source::Fixed | Source::Recording(_) => None,
                 Source::Synthetic { prompts, words } => {
                     Some(Rc::new(synthetic(*prompts, *words, phase.seed)?))
                 }
@@ -78,8 +105,8 @@ pub(crate) fn datasets(config: &Config) -> anyhow::Result<Vec<Option<Rc<Dataset>
 
 /// Have both phases the same samples? Made-up prompts come from the phase's own seed.
 fn same_samples(one: &Phase, other: &Phase) -> bool {
-    one.source == other.source
-        && (one.seed == other.seed || !matches!(one.source, Source::Synthetic { .. }))
+    let made_up = matches!(one.source, Source::Synthetic { .. } | Source::Recording(_));
+    one.source == other.source && (one.seed == other.seed || !made_up)
 }
 
 /// Turns samples into requests.
@@ -106,12 +133,15 @@ impl<'c> Maker<'c> {
 
     fn make(&self, phase: &Phase, console: &Console) -> anyhow::Result<Prepared> {
         let (prepared, what) = match &phase.source {
-            Source::Fixed => (self.fixed()?, "one request, sent over and over".to_owned()),
+            Source::Fixed => {
+                (self.held(self.fixed()?, None), "one request, sent over and over".to_owned())
+            }
             Source::Synthetic { prompts, words } => {
                 let dataset = synthetic(*prompts, *words, phase.seed)?;
                 let what = format!("{prompts} different made-up prompts, seed {}", phase.seed);
                 (self.all(&dataset, "synthetic")?, what)
             }
+            Source::Recording(recording) => self.recorded(recording, phase.seed)?,
             Source::File(file) => {
                 let dataset = read(file)?;
                 log_columns(&dataset, console);
@@ -119,9 +149,16 @@ impl<'c> Maker<'c> {
                 (self.all(&dataset, &path)?, format!("{} samples of {path}", dataset.len()))
             }
         };
-        let bytes: usize = prepared.requests.iter().map(|request| request.bytes().len()).sum();
-        let megabytes = bytes as f64 / 1e6;
-        console.info(format!("prepared {what}: {megabytes:.1} MB of requests in memory"));
+        match &prepared.requests {
+            Requests::Held(requests) => {
+                let bytes: usize = requests.iter().map(|request| request.bytes().len()).sum();
+                let megabytes = bytes as f64 / 1e6;
+                console.info(format!("prepared {what}: {megabytes:.1} MB of requests in memory"));
+            }
+            Requests::Made(_) => {
+                console.info(format!("prepared {what}: each request is made when it is sent"));
+            }
+        }
         Ok(prepared)
     }
 
@@ -133,7 +170,37 @@ impl<'c> Maker<'c> {
             let body = self.body(sample).with_context(|| format!("{file}:{}", sample.row))?;
             requests.extend(self.builders.iter().map(|builder| builder.build(&body)));
         }
-        Ok(Prepared { requests, endpoints: self.builders.len() })
+        Ok(self.held(requests, None))
+    }
+
+    fn held(&self, requests: Vec<PreparedRequest>, times: Option<Arc<[Span]>>) -> Prepared {
+        Prepared { requests: Requests::Held(requests), endpoints: self.builders.len(), times }
+    }
+
+    /// The calls of a recording: held where that is possible, as every request is.
+    fn recorded(&self, source: &RecordingSource, seed: u64) -> anyhow::Result<(Prepared, String)> {
+        let recording = replay::read(source)?;
+        let shown = source.path.display();
+        anyhow::ensure!(u32::try_from(recording.len()).is_ok(), "{shown}: more than 2^32 rows");
+        let what = format!("{} calls recorded in {shown}, seed {seed}", recording.len());
+        let times = Some(recording.times().clone());
+        let bytes = replay::bytes_about(&recording).saturating_mul(self.builders.len() as u64);
+        let (builders, body) = (self.builders.clone(), self.body.clone());
+        let mut replay = Replay::new(recording, seed, builders, body)?;
+        if bytes > HELD_MAX {
+            let endpoints = self.builders.len();
+            return Ok((
+                Prepared { requests: Requests::Made(Box::new(replay)), endpoints, times },
+                what,
+            ));
+        }
+        let mut requests = Vec::with_capacity(replay.len() * self.builders.len());
+        for call in 0..replay.len() {
+            for endpoint in 0..self.builders.len() {
+                requests.push(replay.request(call, endpoint).clone());
+            }
+        }
+        Ok((self.held(requests, times), what))
     }
 
     /// The body of one sample. Of api `raw` the row's text is the body.
@@ -154,14 +221,14 @@ impl<'c> Maker<'c> {
         Ok(self.body.build(&prompt, Some(&row))?)
     }
 
-    fn fixed(&self) -> anyhow::Result<Prepared> {
+    /// The one request, for each endpoint.
+    fn fixed(&self) -> anyhow::Result<Vec<PreparedRequest>> {
         let body = if self.endpoint.body.is_empty() {
             FIXED_BODY.as_bytes().to_vec()
         } else {
             serde_json::to_vec(&self.endpoint.body)?
         };
-        let requests: Vec<_> = self.builders.iter().map(|builder| builder.build(&body)).collect();
-        Ok(Prepared { endpoints: requests.len(), requests })
+        Ok(self.builders.iter().map(|builder| builder.build(&body)).collect())
     }
 }
 
@@ -174,7 +241,7 @@ pub(crate) fn one(
     let endpoint = EndpointConfig { urls: vec![url.clone()], ..endpoint.clone() };
     let maker = Maker::new(&endpoint)?;
     let mut requests = if endpoint.api == Api::Raw {
-        maker.fixed()?.requests
+        maker.fixed()?
     } else {
         let body = maker.body.build(&Prompt::Text { text: prompt, system: None }, None)?;
         maker.builders.iter().map(|builder| builder.build(&body)).collect()
@@ -224,6 +291,8 @@ fn log_columns(dataset: &Dataset, console: &Console) {
     }
 }
 
+/// Requests of a recording that are held: an hour of a service with prompts of a usual length.
+const HELD_MAX: u64 = 256 << 20;
 /// About as long as the head of a small request: 110 bytes.
 const FIXED_BODY: &str = "{\"takt\":\"a small request of a fixed size, to see how many of them a \
                           service can answer\",\"n\":[1,2,3,4,5,6,7,8]}";

@@ -22,10 +22,16 @@ pub(crate) fn validate(args: &ValidateArgs, console: &Console) -> Result<Exit, F
     let config = flags::from_file(path, &args.set).or_exit(Exit::Input)?;
     console.hide(&config.secrets);
     let prepared = samples::prepare(&config, console).or_exit(Exit::Input)?;
-    run::phases(&config, &prepared)?;
+    let times = run::times(&config, &prepared)?;
+    run::phases(&config, &prepared, &times)?;
     let samples = prepared.iter().map(|samples| samples.borrow().len());
-    let forecasts: Vec<_> =
-        config.phases.iter().zip(samples).map(|(phase, n)| Forecast::of(phase, n)).collect();
+    let phases = config.phases.iter().zip(samples).zip(&times);
+    let forecasts: Vec<_> = phases
+        .map(|((phase, n), times)| match times {
+            Some(times) => Forecast::of_recording(phase, n, times),
+            None => Forecast::of(phase, n),
+        })
+        .collect();
     let mut text = match args.format {
         Format::Text => to_text(&config, &path.display().to_string(), &forecasts),
         Format::Json => to_json(&config, &forecasts),
@@ -71,6 +77,19 @@ impl<'c> Forecast<'c> {
             _ => (arrivals, true),
         };
         Self { phase, samples, requests, on_average, time, longest }
+    }
+
+    /// Of a phase that replays `times`: all is known.
+    fn of_recording(phase: &'c Phase, samples: u32, times: &[Span]) -> Self {
+        let (stop, speed) = (&phase.stop, phase.load.speed());
+        let longest = stop.duration.into_iter().chain(stop.max_duration).min();
+        let at = |at: &Span| Span::from_secs_f64(at.as_secs_f64() / speed);
+        let in_time = times.iter().map(at).take_while(|at| longest.is_none_or(|end| *at < end));
+        let most = stop.requests.unwrap_or(u64::MAX);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let (requests, time) = in_time.take(most).fold((0, Span::ZERO), |(n, _), at| (n + 1, at));
+        let (requests, time) = (Some(requests), Some(time));
+        Self { phase, samples, requests, on_average: false, time, longest }
     }
 
     fn to_json(&self) -> Value {
@@ -143,7 +162,9 @@ fn load(phase: &Phase) -> String {
     let pattern = phase.load.pattern();
     match phase.load {
         Load::MaxThroughput { max_in_flight } => format!("{pattern}, {max_in_flight} in flight"),
-        load => match (load.rate(), load.in_flight()) {
+        Load::Ramp { from, to, .. } => format!("{pattern} {from} to {to}/s"),
+        Load::Trace { speed, .. } if speed != 1.0 => format!("{pattern}, {speed} times as fast"),
+        ref load => match (load.rate(), load.in_flight()) {
             (Some(rate), _) => format!("{pattern} {rate}/s"),
             (None, Some(target)) => format!("{pattern} {target}"),
             (None, None) => pattern.to_owned(),

@@ -85,10 +85,12 @@ impl Inner {
         let says = match event {
             PhaseEvent::Started { inherited } => {
                 let Some(plan) = self.fold.plan().phases.get(usize::from(phase.0)) else { return };
-                let level = match (plan.rate, plan.target_concurrency) {
-                    (Some(rate), _) => format!(" {rate}/s"),
-                    (None, Some(target)) => format!(" {target}"),
-                    (None, None) => String::new(),
+                let level = match (plan.ramp, plan.rate, plan.target_concurrency) {
+                    (Some(ramp), ..) => format!(" {} to {}/s", ramp.from, ramp.to),
+                    // Of a recording the mean has no end of digits.
+                    (None, Some(rate), _) => format!(" {}/s", (rate * 1e3).round() / 1e3),
+                    (None, None, Some(target)) => format!(" {target}"),
+                    (None, None, None) => String::new(),
                 };
                 let warmup = if plan.kind == PhaseKind::Warmup { "warm-up, " } else { "" };
                 let inherited = match inherited {
@@ -164,6 +166,7 @@ mod tests {
             kind: PhaseKind::Performance,
             pattern: "poisson".into(),
             rate: Some(50.0),
+            ramp: None,
             target_concurrency: None,
             requests: None,
             stream: true,

@@ -26,7 +26,11 @@ pub(super) fn check(ran: &Ran, found: &mut Found) {
                 let cap = match scenario.phases[phase].load {
                     Load::Concurrency(target) => Some(i64::from(target)),
                     Load::Burst(bound) => bound.map(|bound| bound as i64),
-                    Load::Poisson(_) | Load::Constant(_) => None,
+                    Load::Poisson(_)
+                    | Load::Constant(_)
+                    | Load::Gamma(..)
+                    | Load::Ramp(..)
+                    | Load::Trace(..) => None,
                 };
                 found.holds(cap.is_none_or(|cap| sum <= cap), || {
                     format!("{}: {sum} in flight where {cap:?} are allowed", name(issued.key))

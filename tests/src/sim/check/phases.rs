@@ -7,6 +7,7 @@ use takt_time::Nanos;
 use super::Found;
 use super::lives::Lives;
 use crate::sim::run::{Ran, name};
+use crate::sim::scenario::Load;
 
 pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
     let stopped = session(ran, found);
@@ -137,7 +138,7 @@ fn limits(
     found: &mut Found,
 ) {
     let config = &ran.scenario.phases[number];
-    let (limits, samples) = (&config.limits, u64::from(config.samples));
+    let (limits, samples) = (&config.limits, u64::from(config.pass()));
     let free_calls = ran.scenario.link.call_cost == takt_time::Span::ZERO;
     let of = |what: &str| format!("phase {number}: {what}");
     let took = closed - start;
@@ -168,7 +169,11 @@ fn limits(
             found.same(state, PhaseState::Interrupted, || of("stopped and not said"));
         }
         EndedBy::Failure => found.same(state, PhaseState::Failed, || of("failed and not said")),
-        EndedBy::Strategy => found.say(|| of(&format!("ended by {by}"))),
+        EndedBy::Strategy => {
+            let whole =
+                matches!(config.load, Load::Trace(arrivals, ..) if issued == u64::from(arrivals));
+            found.holds(whole, || of(&format!("{issued} issued, and no arrivals left")));
+        }
     }
 }
 

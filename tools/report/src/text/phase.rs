@@ -26,10 +26,11 @@ pub(super) fn render(out: &mut String, phase: &PhaseResult) {
 /// What was asked: `poisson 50/s`, `concurrency 16`.
 pub(super) fn asked(phase: &PhaseResult) -> String {
     let load = &phase.load;
-    let level = match (load.rate, load.target_concurrency) {
-        (Some(rate), _) => format!(" {}/s", figure(rate)),
-        (None, Some(target)) => format!(" {target}"),
-        (None, None) => String::new(),
+    let level = match (load.ramp, load.rate, load.target_concurrency) {
+        (Some(ramp), ..) => format!(" {} to {}/s", figure(ramp.from), figure(ramp.to)),
+        (None, Some(rate), _) => format!(" {}/s", figure(rate)),
+        (None, None, Some(target)) => format!(" {target}"),
+        (None, None, None) => String::new(),
     };
     format!("{}{level}", load.pattern)
 }
@@ -72,7 +73,9 @@ fn counts(phase: &PhaseResult) -> String {
 fn rates(out: &mut String, phase: &PhaseResult) {
     let part = |value: Option<f64>, what: &str| value.map(|v| format!("{} {what}", figure(v)));
     let mut parts: Vec<String> = Vec::new();
-    parts.extend(part(phase.requests_per_s, "requests/s sent"));
+    let varies = phase.load.ramp.is_some() || phase.load.pattern == TRACE;
+    let sent = if varies { "requests/s sent in the mean" } else { "requests/s sent" };
+    parts.extend(part(phase.requests_per_s, sent));
     parts.extend(part(phase.successful_per_s, "succeeded/s"));
     parts.extend(part(phase.output_tokens_per_s, "output tokens/s"));
     if let Some(goodput) = &phase.goodput {
@@ -227,6 +230,8 @@ fn by(source: TokenSource) -> &'static str {
     }
 }
 
+/// The pattern that replays a recording, whatever its rates were.
+const TRACE: &str = "trace";
 /// Error samples on the screen.
 const SAMPLES: usize = 5;
 /// Queueing and writing are shown when they ever took this long.

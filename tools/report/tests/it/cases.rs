@@ -1,6 +1,6 @@
 //! The rows of the case list that are about numbers, by name.
 
-use takt_record::{ErrorKind, PhaseState};
+use takt_record::{ErrorKind, PhasePlan, PhaseState, RampRates};
 
 use crate::run::{Run, closed, failed, near, ok, open};
 
@@ -189,4 +189,25 @@ fn r7_one_request_has_no_rate() {
     let phase = run.phase(0, 0.0, 20.0).add(&ok(0, 1.0, 20.0).scheduled(1.0)).only_phase();
     assert_eq!((phase.requests_per_s, phase.successful_per_s), (None, None));
     near(phase.latency_ms.from_schedule.unwrap().p.p50, 19.0);
+}
+
+/// Of a ramp the rate is a mean, and both are said.
+#[test]
+fn a_ramp_says_from_where_to_where_and_that_its_rate_is_a_mean() {
+    let (ramp, pattern) = (Some(RampRates { from: 0.0, to: 20.0 }), "ramp".to_owned());
+    let mut run = Run::new(vec![PhasePlan { pattern, ramp, ..open("p", 10.0) }]);
+    run.phase(0, 0.0, 10_000.0);
+    for i in 0..100u64 {
+        // Arrival n of a ramp from 0 comes at 10 s * sqrt(n/100).
+        let at = 10_000.0 * ((i + 1) as f64 / 100.0).sqrt();
+        run.add(&ok(i, at, at + 5.0).scheduled(at));
+    }
+    let result = run.result();
+    let phase = &result.phases[0];
+    assert_eq!((phase.load.rate, phase.load.ramp), (Some(10.0), ramp));
+    // From 1 s to 10 s.
+    near(phase.requests_per_s.unwrap(), 100.0 / 9.0);
+    let text = takt_report::render(&result);
+    assert!(text.contains("ramp 0 to 20/s"), "{text}");
+    assert!(text.contains("11.11 requests/s sent in the mean"), "{text}");
 }

@@ -34,6 +34,7 @@ pub(crate) fn open(name: &str, rate: f64) -> PhasePlan {
         kind: PhaseKind::Performance,
         pattern: "poisson".to_owned(),
         rate: Some(rate),
+        ramp: None,
         target_concurrency: None,
         requests: None,
         stream: true,

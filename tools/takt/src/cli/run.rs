@@ -10,7 +10,7 @@ use super::{EndpointArgs, OutputArgs};
 /// `takt run`
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER)]
-#[command(group = ArgGroup::new("load").args(["rate", "concurrency", "max_throughput"]))]
+#[command(group = ArgGroup::new("load").args(["rate", "concurrency", "max_throughput", "replay"]))]
 pub(crate) struct RunArgs {
     /// A configuration file; flags override what it says
     #[arg(value_name = "CONFIG.yaml")]
@@ -34,15 +34,22 @@ pub(crate) struct RunArgs {
     /// File of prompts: .jsonl, .json, .csv or .txt [default: made-up prompts, all different]
     #[arg(long, value_name = "FILE", help_heading = "Dataset")]
     pub(crate) dataset: Option<PathBuf>,
+    /// How FILE is written: jsonl, json, csv, text, or a recording: azure, mooncake [default: by its suffix]
+    #[arg(long, value_name = "FORMAT", requires = "dataset", help_heading = "Dataset")]
+    pub(crate) dataset_format: Option<String>,
     /// Column that holds the prompt [default: found by its name]
     #[arg(long, value_name = "COLUMN", help_heading = "Dataset")]
     pub(crate) prompt_column: Option<String>,
-    /// without_replacement (the default), with_replacement or sequential
+    /// without_replacement (the default), with_replacement, sequential or single:INDEX
     #[arg(long, value_name = "ORDER", help_heading = "Dataset")]
     pub(crate) order: Option<String>,
     /// Seed of arrivals, sample order and made-up prompts [default: 42]
     #[arg(long, value_name = "N", help_heading = "Dataset")]
     pub(crate) seed: Option<u64>,
+
+    /// xoshiro (the default), or mt19937 for the orders and gaps of the reference implementation
+    #[arg(long, value_name = "NAME", help_heading = "Dataset")]
+    pub(crate) rng: Option<String>,
 
     /// Open loop: send so many requests a second, whatever the server does
     #[arg(long, value_name = "PER_SECOND", help_heading = "Load")]
@@ -50,6 +57,16 @@ pub(crate) struct RunArgs {
     /// How the sends of --rate are spaced [default: poisson]
     #[arg(long, value_enum, help_heading = "Load")]
     pub(crate) arrivals: Option<Arrivals>,
+    /// Of gamma arrivals: their coefficient of variation is 1/sqrt of this; 1 is as poisson, less is bursts
+    #[arg(long, value_name = "NUMBER", help_heading = "Load")]
+    pub(crate) burstiness: Option<f64>,
+    /// Go from --rate to this rate in a straight line over --duration
+    #[arg(long, value_name = "PER_SECOND", help_heading = "Load")]
+    pub(crate) ramp_to: Option<f64>,
+    /// Open loop: send each row of a recorded dataset at its time, SPEED times as fast [default: 1]
+    #[arg(long, value_name = "SPEED", num_args = 0..=1, require_equals = true,
+        default_missing_value = "1", help_heading = "Load")]
+    pub(crate) replay: Option<f64>,
     /// Closed loop: keep so many requests in flight
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) concurrency: Option<u32>,
@@ -100,6 +117,19 @@ pub(crate) enum Arrivals {
     Poisson,
     /// Evenly
     Constant,
+    /// In bursts, or more evenly than independent ones, by --burstiness
+    Gamma,
+}
+
+impl Arrivals {
+    /// Their name in the configuration.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Poisson => "poisson",
+            Self::Constant => "constant",
+            Self::Gamma => "gamma",
+        }
+    }
 }
 
 const AFTER: &str = "\
@@ -110,6 +140,9 @@ Examples:
   Closed loop with a warm-up, an API key from the environment, bounded answers:
     takt run --url http://10.0.0.5:8000/v1 --model m --api-key-env OPENAI_API_KEY \\
       --concurrency 32 --duration 2m --warmup-requests 64 --extra-body '{\"max_tokens\": 128}'
+
+  A recording of a service, ten times as fast: lengths, shared prefixes and times as recorded:
+    takt run --url http://127.0.0.1:8000 --model m --dataset mooncake.jsonl --dataset-format mooncake --replay=10
 
   Any HTTP service; without a dataset one small JSON body is posted over and over:
     takt run --url http://127.0.0.1:8080/echo --api raw --max-throughput --requests 100000

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use takt_dataset::{Columns, Format, Lengths};
+use takt_dataset::{Columns, Format, Lengths, RecordingFormat};
 use takt_wire::Api;
 
 use super::error::ConfigError;
@@ -16,6 +16,8 @@ use super::reader::{Field, Table};
 pub(crate) enum Source {
     /// A file of prompts, or of bodies.
     File(FileSource),
+    /// A recording of a service: prompts made up in its lengths, with what they shared.
+    Recording(RecordingSource),
     /// Prompts made up from the phase's seed, all different.
     Synthetic {
         /// How many.
@@ -35,6 +37,21 @@ pub(crate) struct FileSource {
     pub(crate) columns: Columns,
 }
 
+/// A recording and how it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordingSource {
+    pub(crate) path: PathBuf,
+    pub(crate) format: RecordingFormat,
+}
+
+/// What `format` can say.
+#[derive(Clone, Copy)]
+enum Form {
+    File(Format),
+    Recording(RecordingFormat),
+    Synthetic,
+}
+
 impl Source {
     /// The source of a phase: its own `dataset`, else that of the session, else made up for `api`.
     pub(super) fn read(
@@ -46,11 +63,13 @@ impl Source {
     ) -> Result<Self, ConfigError> {
         let Some(field) = own.or(session) else { return Self::made_up(api, phase, stop) };
         let table = field.table(&keys::DATASET)?;
-        let synthetic = table.get("format").is_some_and(|f| {
-            matches!(&f.node.value, super::node::Value::Text(t) | super::node::Value::Filled(t)
-                if t == SYNTHETIC)
-        });
-        if synthetic { synthetic_from(&table, api, phase, stop) } else { file_from(&table, api) }
+        let format = table.get("format").map(|f| f.choice(&FORMATS, &FORMATS_LATER)).transpose()?;
+        match format {
+            Some(Form::Synthetic) => synthetic_from(&table, api, phase, stop),
+            Some(Form::Recording(format)) => recording_from(&table, api, format),
+            Some(Form::File(format)) => file_from(&table, api, Some(format)),
+            None => file_from(&table, api, None),
+        }
     }
 
     fn made_up(api: Api, phase: &Table<'_>, stop: &Stop) -> Result<Self, ConfigError> {
@@ -96,13 +115,24 @@ fn synthetic_from(
     Ok(Source::Synthetic { prompts, words })
 }
 
-fn file_from(table: &Table<'_>, api: Api) -> Result<Source, ConfigError> {
+fn recording_from(
+    table: &Table<'_>,
+    api: Api,
+    format: RecordingFormat,
+) -> Result<Source, ConfigError> {
+    table.only_for(format.name())?;
+    if api == Api::Raw {
+        let says = "api `raw` sends bodies, and a recording has none; `load.path` takes its times";
+        return Err(table.error(says));
+    }
+    let path = table.need("path", "name the file of the recording")?.path()?;
+    Ok(Source::Recording(RecordingSource { path, format }))
+}
+
+fn file_from(table: &Table<'_>, api: Api, format: Option<Format>) -> Result<Source, ConfigError> {
     let path = table.need("path", "name a file, or set `format: synthetic`")?;
-    let format = match table.get("format") {
-        Some(field) => {
-            let names = FORMATS.map(|format| (format.name(), format));
-            field.choice(&names, &FORMATS_LATER)?
-        }
+    let format = match format {
+        Some(format) => format,
         None => {
             let file = std::path::PathBuf::from(path.text()?);
             Format::from_path(&file).map_err(|e| path.error(e.to_string()))?
@@ -118,9 +148,16 @@ fn file_from(table: &Table<'_>, api: Api) -> Result<Source, ConfigError> {
 }
 
 pub(super) const SYNTHETIC: &str = "synthetic";
-const FORMATS: [Format; 4] = [Format::Jsonl, Format::Json, Format::Csv, Format::Text];
-const FORMATS_LATER: [&str; 6] =
-    ["parquet", "sharegpt", "mt-bench", "agentic", "mooncake", "azure"];
+const FORMATS: [(&str, Form); 7] = [
+    ("jsonl", Form::File(Format::Jsonl)),
+    ("json", Form::File(Format::Json)),
+    ("csv", Form::File(Format::Csv)),
+    ("text", Form::File(Format::Text)),
+    ("azure", Form::Recording(RecordingFormat::Azure)),
+    ("mooncake", Form::Recording(RecordingFormat::Mooncake)),
+    (SYNTHETIC, Form::Synthetic),
+];
+const FORMATS_LATER: [&str; 4] = ["parquet", "sharegpt", "mt-bench", "agentic"];
 /// About a short question.
 const DEFAULT_WORDS: u32 = 64;
 /// Some ten million tokens.

@@ -91,15 +91,21 @@ pub(crate) static ROOT: Level = Level {
         ),
         key(
             "order",
-            "`without_replacement`, `with_replacement` or `sequential`",
+            "`without_replacement`, `with_replacement`, `sequential` or `single:INDEX`",
             "without_replacement",
             "in which order samples are sent",
+        ),
+        key(
+            "rng",
+            "`xoshiro` or `mt19937`",
+            "xoshiro",
+            "what orders and poisson gaps are drawn from; mt19937 draws those of the reference",
         ),
         key("limits", "map", "none", "how long a request may take"),
         key("slo", "map", "none", "what a request and a phase must keep to be good"),
         key("phases", "list of maps", "", "what is done, one after another; required"),
     ],
-    later: &["tokenizer", "publish", "rng"],
+    later: &["tokenizer", "publish"],
 };
 
 pub(crate) static ENDPOINT: Level = Level {
@@ -144,16 +150,18 @@ pub(crate) static FROM_FILE: Level = Level {
 
 /// Formats of files, as `dataset.format` has them.
 const FILES: &[&str] = &["jsonl", "json", "csv", "text"];
+/// The same, and recordings, which have no columns to choose from.
+const PATHS: &[&str] = &["jsonl", "json", "csv", "text", "azure", "mooncake"];
 
 pub(crate) static DATASET: Level = Level {
     title: "dataset",
     place: "under `dataset`",
     selector: "format",
     keys: &[
-        key("path", "path", "", "the file; a relative path is relative to this file").with(FILES),
+        key("path", "path", "", "the file; a relative path is relative to this file").with(PATHS),
         key(
             "format",
-            "`jsonl`, `json`, `csv`, `text` or `synthetic`",
+            "`jsonl`, `json`, `csv`, `text`, `azure`, `mooncake` or `synthetic`",
             "by the suffix of `path`",
             "how the file is read, or that prompts are made up",
         ),
@@ -288,17 +296,32 @@ pub(crate) static LOAD: Level = Level {
     keys: &[
         key(
             "pattern",
-            "`poisson`, `constant`, `max_throughput` or `concurrency`",
+            "`poisson`, `constant`, `gamma`, `ramp`, `trace`, `max_throughput` or `concurrency`",
             "",
             "when requests are sent; required",
         ),
-        key("rate", "number", "", "arrivals a second, on average").with(&["poisson", "constant"]),
+        key("rate", "number", "", "arrivals a second, on average; of a ramp, where it begins")
+            .with(&["poisson", "constant", "gamma", "ramp"]),
+        key("rate_to", "number", "", "arrivals a second when the phase's `duration` is over")
+            .with(&["ramp"]),
+        key("arrivals", "`poisson`, `constant` or `gamma`", "poisson", "how they are spaced")
+            .with(&["ramp"]),
+        key(
+            "burstiness",
+            "number",
+            "",
+            "the gaps' coefficient of variation is 1/sqrt of it: 1 as poisson, less in bursts",
+        )
+        .with(&["gamma", "ramp"]),
+        key("path", "path", "the dataset's rows", "a file of times: .csv, .jsonl or .txt")
+            .with(&["trace"]),
+        key("speed", "number", "1", "how many times as fast as recorded").with(&["trace"]),
         key("target_concurrency", "whole number", "", "requests kept in flight")
             .with(&["concurrency"]),
         key("max_in_flight", "whole number", "4096", "the most in flight")
             .with(&["max_throughput"]),
     ],
-    later: &["burstiness", "speed", "history", "turn_timeout", "enable_salt"],
+    later: &["history", "turn_timeout", "enable_salt"],
 };
 
 /// All of them, to find where a misplaced key belongs, and for the reference.

@@ -14,7 +14,9 @@ mod endpoint;
 mod error;
 mod journal;
 mod keys;
+mod load;
 mod node;
+mod order;
 mod phase;
 mod reader;
 mod reference;
@@ -32,13 +34,15 @@ use std::path::Path;
 use takt_net::WaitMode;
 use takt_time::Span;
 
-pub(crate) use dataset::{FileSource, Source};
+pub(crate) use dataset::{FileSource, RecordingSource, Source};
 pub(crate) use endpoint::EndpointConfig;
 pub(crate) use error::{ConfigError, nearest};
 pub(crate) use journal::Journal;
 pub(crate) use keys::meaning;
+pub(crate) use load::{Load, Spacing};
 pub(crate) use node::{Key, Node, Origin, Value};
-pub(crate) use phase::{Load, OrderKind, Phase};
+pub(crate) use order::{Generator, OrderKind};
+pub(crate) use phase::Phase;
 pub(crate) use reference::reference;
 pub(crate) use secret::{SHORTEST as SHORTEST_SECRET, Secret, clear};
 pub(crate) use set::{apply as apply_set, put};
@@ -65,6 +69,7 @@ pub(crate) struct Config {
     /// What the phases' own seeds come from.
     pub(crate) seed: u64,
     pub(crate) order: OrderKind,
+    pub(crate) rng: Generator,
     pub(crate) limits: RunLimits,
     pub(crate) slo: Option<Slo>,
     /// Everything that must be printed nowhere.
@@ -120,10 +125,7 @@ impl Config {
         let (wait, core) = engine(&root)?;
         let (max_connections, retry_stale) = connections(&root)?;
         let seed = root.get("seed").map_or(Ok(DEFAULT_SEED), |f| f.count(0, u64::MAX))?;
-        let order = match root.get("order") {
-            Some(field) => field.choice(&OrderKind::WORDS, &[])?,
-            None => OrderKind::WithoutReplacement,
-        };
+        let (order, rng) = (OrderKind::read(&root)?, Generator::read(&root)?);
         let journal = Journal::read(&root)?;
         let limits = limits(&root)?;
         let slo = Slo::read(&root, &endpoint)?;
@@ -131,6 +133,7 @@ impl Config {
         secrets.extend(tree.all_secrets());
         let secrets = secret::sorted(secrets);
         let phases = phase::read_all(&root, &endpoint, seed)?;
+        rng.check(&root, order, &phases)?;
         Ok(Self {
             name,
             endpoint,
@@ -141,6 +144,7 @@ impl Config {
             journal,
             seed,
             order,
+            rng,
             limits,
             slo,
             secrets,

@@ -8,6 +8,7 @@ use super::dataset::Source;
 use super::endpoint::EndpointConfig;
 use super::error::ConfigError;
 use super::keys;
+use super::load::Load;
 use super::reader::{Field, Table};
 
 /// A phase, checked.
@@ -23,15 +24,6 @@ pub(crate) struct Phase {
     pub(crate) seed: u64,
 }
 
-/// A load pattern.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Load {
-    Poisson { rate: f64 },
-    Constant { rate: f64 },
-    MaxThroughput { max_in_flight: u64 },
-    Concurrency { target: u32 },
-}
-
 /// When a phase stops issuing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Stop {
@@ -41,90 +33,12 @@ pub(crate) struct Stop {
     pub(crate) max_duration: Option<Span>,
     /// Mean arrivals a second, where the pattern has them.
     rate: Option<f64>,
-}
-
-/// In which order samples are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OrderKind {
-    WithoutReplacement,
-    WithReplacement,
-    Sequential,
-}
-
-impl OrderKind {
-    pub(crate) const WORDS: [(&'static str, Self); 3] = [
-        ("without_replacement", Self::WithoutReplacement),
-        ("with_replacement", Self::WithReplacement),
-        ("sequential", Self::Sequential),
-    ];
-
-    pub(crate) fn word(self) -> &'static str {
-        let found = Self::WORDS.iter().find(|(_, kind)| *kind == self);
-        found.map_or("", |(word, _)| word)
-    }
-}
-
-impl Load {
-    /// Its name in the configuration.
-    pub(crate) fn pattern(self) -> &'static str {
-        match self {
-            Self::Poisson { .. } => "poisson",
-            Self::Constant { .. } => "constant",
-            Self::MaxThroughput { .. } => "max_throughput",
-            Self::Concurrency { .. } => "concurrency",
-        }
-    }
-
-    /// Mean arrivals a second of an open loop.
-    pub(crate) fn rate(self) -> Option<f64> {
-        match self {
-            Self::Poisson { rate } | Self::Constant { rate } => Some(rate),
-            Self::MaxThroughput { .. } | Self::Concurrency { .. } => None,
-        }
-    }
-
-    /// Requests that it keeps in flight, where it says so.
-    pub(crate) fn in_flight(self) -> Option<u64> {
-        match self {
-            Self::MaxThroughput { max_in_flight } => Some(max_in_flight),
-            Self::Concurrency { target } => Some(target.into()),
-            Self::Poisson { .. } | Self::Constant { .. } => None,
-        }
-    }
-
-    fn read(field: &Field<'_>) -> Result<Self, ConfigError> {
-        let table = field.table(&keys::LOAD)?;
-        let words = ["poisson", "constant", "max_throughput", "concurrency"].map(|w| (w, w));
-        let pattern = table.need("pattern", "poisson, constant, max_throughput or concurrency")?;
-        let pattern = pattern.choice(&words, &["gamma", "ramp", "trace", "agentic"])?;
-        table.only_for(pattern)?;
-        let rate = || {
-            let field = table.need("rate", "requests a second, on average")?;
-            let rate = field.positive()?;
-            // The bounds of the arrival processes.
-            if (1e-9..=1e9).contains(&rate) {
-                Ok(rate)
-            } else {
-                Err(field.error("must be between 1e-9 and 1e9"))
-            }
-        };
-        Ok(match pattern {
-            "poisson" => Self::Poisson { rate: rate()? },
-            "constant" => Self::Constant { rate: rate()? },
-            "max_throughput" => {
-                let bound = table.get("max_in_flight").map(|f| f.count(1, u64::MAX)).transpose()?;
-                Self::MaxThroughput { max_in_flight: bound.unwrap_or(IN_FLIGHT) }
-            }
-            _ => {
-                let target = table.need("target_concurrency", "requests to keep in flight")?;
-                Self::Concurrency { target: target.count(1, TARGET_MAX)? as u32 }
-            }
-        })
-    }
+    /// Ends with a recording.
+    traced: bool,
 }
 
 impl Stop {
-    fn read(phase: &Table<'_>, load: Load) -> Result<Self, ConfigError> {
+    fn read(phase: &Table<'_>, load: &Load) -> Result<Self, ConfigError> {
         let span = |key| phase.get(key).map(|f| f.span()).transpose();
         let requests = phase.get("requests").map(|f| f.count(1, u64::MAX)).transpose()?;
         let (duration, min, max) =
@@ -133,19 +47,27 @@ impl Stop {
             let why = "it repeats the dataset, and `requests` or `duration` says when to stop";
             phase.refuse("min_duration", why)?;
         }
+        if matches!(load, Load::Trace { .. }) {
+            phase.refuse("min_duration", "a trace is replayed once")?;
+        }
+        if matches!(load, Load::Ramp { .. }) && duration.is_none() {
+            return Err(phase.error(
+                "pattern `ramp` needs `duration`, the time from `rate` to `rate_to` (--duration 60s)",
+            ));
+        }
         if duration.zip(max).is_some_and(|(duration, max)| max >= duration) {
             phase.refuse("max_duration", "`duration` ends the phase no later")?;
         }
         if min.zip(max).is_some_and(|(min, max)| max < min) {
             return Err(phase.error("`max_duration` is shorter than `min_duration`"));
         }
-        let rate = load.rate();
-        Ok(Self { requests, duration, min_duration: min, max_duration: max, rate })
+        let (rate, traced) = (load.rate(), matches!(load, Load::Trace { .. }));
+        Ok(Self { requests, duration, min_duration: min, max_duration: max, rate, traced })
     }
 
     /// Refuses a phase that would have no end.
     pub(super) fn must_end(&self, phase: &Table<'_>, why: &str) -> Result<(), ConfigError> {
-        if self.requests.is_some() || self.duration.is_some() {
+        if self.requests.is_some() || self.duration.is_some() || self.traced {
             return Ok(());
         }
         Err(phase.error(format!(
@@ -169,8 +91,8 @@ pub(super) fn read_all(
     endpoint: &EndpointConfig,
     seed: u64,
 ) -> Result<Vec<Phase>, ConfigError> {
-    let why =
-        "say what load to make: --rate, --concurrency or --max-throughput, or phases in a file";
+    let why = "say what load to make: --rate, --replay, --concurrency or --max-throughput, or phases in a \
+         file";
     let list = root.need("phases", why)?;
     let session = root.get("dataset");
     let mut phases: Vec<Phase> = Vec::new();
@@ -213,8 +135,16 @@ impl Phase {
             None => PhaseKind::Performance,
         };
         let load = Load::read(&table.need("load", "such as {pattern: poisson, rate: 50}")?)?;
-        let stop = Stop::read(table, load)?;
+        let stop = Stop::read(table, &load)?;
         let source = Source::read(table.get("dataset").as_ref(), session, api, table, &stop)?;
+        if matches!(load, Load::Trace { times: None, .. })
+            && !matches!(source, Source::Recording(_))
+        {
+            return Err(table.error(
+                "pattern `trace` has no times: give the phase a dataset of format `azure` or \
+                 `mooncake` (--dataset-format), or a file of times as `load.path`",
+            ));
+        }
         let drain_after = match table.get("drain_after") {
             Some(field) => field.flag()?,
             None => kind != PhaseKind::Warmup,
@@ -236,11 +166,6 @@ impl Phase {
     }
 }
 
-/// Semaphore permits; far above any number of descriptors.
-const TARGET_MAX: u64 = 10_000_000;
-/// What `max_throughput` keeps in flight when nobody says: enough for 100,000 a second at 40 ms each.
-/// Without a bound a slow server would have the client fill its memory with waiting requests.
-const IN_FLIGHT: u64 = 4_096;
 /// Prompts of the default length that are made up: some 13 MB of them.
 const PROMPTS_MAX: u64 = 16_384;
 /// Phases are numbered by 16 bits.

@@ -151,6 +151,15 @@ impl<'a> Field<'a> {
         Ok(bytes)
     }
 
+    /// Whether it is the number 0.
+    pub(crate) fn is_zero(&self) -> bool {
+        match &self.node.value {
+            Value::Number(number) => number.as_f64() == Some(0.0),
+            Value::Filled(text) => text.trim().parse() == Ok(0.0),
+            _ => false,
+        }
+    }
+
     /// A number above zero.
     pub(crate) fn positive(&self) -> Result<f64, ConfigError> {
         let number = match &self.node.value {

@@ -11,7 +11,8 @@ use takt_wire::{Api, REDACTED, is_secret_name};
 use super::Config;
 use super::dataset::{SYNTHETIC, Source};
 use super::endpoint::EndpointConfig;
-use super::phase::{Load, Phase};
+use super::load::{Load, Spacing};
+use super::phase::Phase;
 use super::secret::{self, Credential};
 
 impl Config {
@@ -27,6 +28,7 @@ impl Config {
             "journal_size_cap": self.journal.size_cap,
             "seed": self.seed,
             "order": self.order.word(),
+            "rng": self.rng.word(),
             "limits": {
                 "request_timeout": span(limits.request_timeout),
                 "first_byte_timeout": span(limits.first_byte_timeout),
@@ -94,21 +96,10 @@ fn credential(given: &Credential, is_secret: bool) -> Json {
 }
 
 fn phase(phase: &Phase) -> Json {
-    let load = match phase.load {
-        Load::Poisson { rate } | Load::Constant { rate } => {
-            json!({"pattern": phase.load.pattern(), "rate": rate})
-        }
-        Load::MaxThroughput { max_in_flight } => {
-            json!({"pattern": phase.load.pattern(), "max_in_flight": max_in_flight})
-        }
-        Load::Concurrency { target } => {
-            json!({"pattern": phase.load.pattern(), "target_concurrency": target})
-        }
-    };
     json!({
         "name": phase.name,
         "type": phase.kind.as_str(),
-        "load": load,
+        "load": load(&phase.load),
         "dataset": source(&phase.source),
         "requests": phase.stop.requests,
         "duration": span(phase.stop.duration),
@@ -120,6 +111,28 @@ fn phase(phase: &Phase) -> Json {
     })
 }
 
+fn load(load: &Load) -> Json {
+    let mut out = match load {
+        Load::Poisson { rate } | Load::Constant { rate } => json!({"rate": rate}),
+        Load::Gamma { rate, burstiness } => json!({"rate": rate, "burstiness": burstiness}),
+        Load::Ramp { from, to, spacing } => {
+            let (arrivals, burstiness) = match spacing {
+                Spacing::Poisson => ("poisson", None),
+                Spacing::Constant => ("constant", None),
+                Spacing::Gamma { burstiness } => ("gamma", Some(burstiness)),
+            };
+            json!({"rate": from, "rate_to": to, "arrivals": arrivals, "burstiness": burstiness})
+        }
+        Load::Trace { times, speed } => {
+            json!({"path": times.as_ref().map(|times| absolute(&times.path)), "speed": speed})
+        }
+        Load::MaxThroughput { max_in_flight } => json!({"max_in_flight": max_in_flight}),
+        Load::Concurrency { target } => json!({"target_concurrency": target}),
+    };
+    out["pattern"] = json!(load.pattern());
+    out
+}
+
 fn source(source: &Source) -> Json {
     match source {
         Source::Fixed => Json::Null,
@@ -129,6 +142,9 @@ fn source(source: &Source) -> Json {
                 Lengths::Uniform { min, max } => json!({"min": min, "max": max}),
             };
             json!({"format": SYNTHETIC, "prompts": prompts, "words": words})
+        }
+        Source::Recording(recording) => {
+            json!({"path": absolute(&recording.path), "format": recording.format.name()})
         }
         Source::File(file) => json!({
             "path": absolute(&file.path),

@@ -151,13 +151,116 @@ fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
     for (from, to) in [
         ("engine:", "tokenizer: t\nengine:"),
         ("type: warmup", "type: accuracy"),
-        ("pattern: poisson, rate: 12.5", "pattern: gamma"),
+        ("pattern: poisson, rate: 12.5", "pattern: agentic"),
         ("api: openai-chat", "api: sglang-generate"),
         ("core: 1", "pacer: thread"),
         ("http://", "https://"),
     ] {
         let error = refused(&sweep(from, to));
         assert!(error.contains("not supported by this version"), "{error}");
+    }
+}
+
+/// The load of the one phase of a file, with what else the phase says.
+fn load_of(load: &str, rest: &str) -> Result<Load, String> {
+    let text =
+        format!("endpoint: {{url: 'http://h'}}\nphases: [{{name: p, load: {{{load}}}, {rest}}}]\n");
+    read(&text).map(|config| config.phases[0].load.clone())
+}
+
+#[test]
+fn every_open_loop_is_read_and_written_out_as_it_stands() {
+    let ramp = |from, to, spacing| Load::Ramp { from, to, spacing };
+    for (load, expected) in [
+        ("pattern: gamma, rate: 5, burstiness: 0.25", Load::Gamma { rate: 5.0, burstiness: 0.25 }),
+        ("pattern: ramp, rate: 0, rate_to: 50", ramp(0.0, 50.0, Spacing::Poisson)),
+        (
+            "pattern: ramp, rate: 9, rate_to: 0, arrivals: constant",
+            ramp(9.0, 0.0, Spacing::Constant),
+        ),
+        (
+            "pattern: ramp, rate: 1, rate_to: 2, arrivals: gamma, burstiness: 4",
+            ramp(1.0, 2.0, Spacing::Gamma { burstiness: 4.0 }),
+        ),
+    ] {
+        assert_eq!(load_of(load, "duration: 9s"), Ok(expected.clone()), "{load}");
+        let text = format!(
+            "endpoint: {{url: 'http://h'}}\nphases: [{{name: p, load: {{{load}}}, duration: 9s}}]"
+        );
+        let again = read(&read(&text).unwrap().to_yaml()).unwrap();
+        assert_eq!(again.phases[0].load, expected, "{load}");
+    }
+    let Load::Trace { times: Some(file), speed } =
+        load_of("pattern: trace, path: t.txt, speed: 10", "requests: 3").unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!((file.path.as_path(), speed), (Path::new("dir/t.txt"), 10.0));
+}
+
+#[test]
+fn open_loops_that_cannot_be_are_refused() {
+    for (load, rest, expected) in [
+        ("pattern: gamma, rate: 5", "duration: 9s", "`burstiness` is missing: 1 is as poisson"),
+        ("pattern: gamma, rate: 5, burstiness: 0", "duration: 9s", "must be a number above 0"),
+        ("pattern: poisson, rate: 5, burstiness: 2", "duration: 9s", "`poisson` does not use it"),
+        ("pattern: ramp, rate: 1, rate_to: 2", "requests: 9", "pattern `ramp` needs `duration`"),
+        ("pattern: ramp, rate: 0, rate_to: 0", "duration: 9s", "has no arrivals"),
+        (
+            "pattern: ramp, rate: 1, rate_to: 2, burstiness: 4",
+            "duration: 9s",
+            "burstiness: has no effect: it is for `arrivals: gamma`",
+        ),
+        ("pattern: trace", "requests: 9", "pattern `trace` has no times"),
+        ("pattern: trace, path: t.parquet", "requests: 9", "times are read from .csv"),
+        ("pattern: trace, path: t.txt, speed: -1", "requests: 9", "must be a number above 0"),
+        ("pattern: trace, path: t.txt", "min_duration: 9s", "a trace is replayed once"),
+    ] {
+        let error = load_of(load, rest).unwrap_err();
+        assert!(error.contains(expected), "{error}\nexpected {expected}");
+    }
+}
+
+#[test]
+fn a_recording_is_a_dataset_without_text() {
+    let dataset = |rest: &str| sweep("prompt: question", rest);
+    let config = read(&dataset("format: mooncake")).unwrap();
+    let Source::Recording(recording) = &config.phases[1].source else { panic!() };
+    assert_eq!(recording.path, Path::new("dir/q.jsonl"));
+    assert_eq!(config.resolved()["phases"][1]["dataset"]["format"], "mooncake");
+    let trace = dataset("format: azure").replace("pattern: poisson, rate: 12.5", "pattern: trace");
+    assert!(read(&trace).unwrap().phases[1].load.replays_rows());
+    let error = refused(&dataset("format: azure, prompt: x"));
+    assert!(error.contains("prompt: has no effect: format `azure` does not use it"), "{error}");
+    let error = refused(&dataset("format: azur"));
+    assert!(error.contains("did you mean `azure`?"), "{error}");
+}
+
+#[test]
+fn orders_and_their_generator_are_read_and_refused_where_they_mean_nothing() {
+    let with = |keys: &str| sweep("engine:", &format!("{keys}\nengine:"));
+    let config = read(&with("order: single:3\nrng: mt19937")).unwrap();
+    assert_eq!((config.order, config.rng), (OrderKind::Single(3), Generator::Mt19937));
+    assert_eq!(config.resolved()["order"], "single:3");
+    for (keys, from, to, expected) in [
+        ("order: single", "", "", "order: must say which one: write single:INDEX"),
+        ("order: singel:0", "", "", "order: `singel:0` is not known"),
+        ("rng: mt1997", "", "", "rng: `mt1997` is not known; did you mean `mt19937`?"),
+        (
+            "rng: mt19937",
+            "pattern: poisson, rate: 12.5",
+            "pattern: gamma, rate: 12.5, burstiness: 2",
+            "has no pattern `gamma` (phase `perf`)",
+        ),
+        (
+            "rng: mt19937\norder: sequential",
+            "pattern: poisson",
+            "pattern: constant",
+            "rng: has no effect: no phase draws",
+        ),
+    ] {
+        let error = refused(&with(keys).replace(from, to));
+        assert!(error.contains(expected), "{error}\nexpected {expected}");
     }
 }
 

@@ -107,6 +107,7 @@ fn journal(bench: &Bench, records: &[Record<'_>]) -> SessionPlan {
             kind: PhaseKind::Performance,
             pattern: "poisson".into(),
             rate: Some(10.0),
+            ramp: None,
             target_concurrency: None,
             requests: Some(2),
             stream: true,

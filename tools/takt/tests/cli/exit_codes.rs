@@ -56,7 +56,7 @@ fn code_2_wrong_input_and_nothing_is_sent() {
     for (args, says) in [
         (&["--rate", "5", "--concurrency", "3"][..], "cannot be used with"),
         (&["--requests", "5"], "one of them is required"),
-        (&[], "--rate, --concurrency or --max-throughput"),
+        (&[], "--rate, --replay, --concurrency or --max-throughput"),
         (&["--rate", "5"], "says not when to stop"),
         (&["--rate", "-1", "--requests", "1"], "unexpected argument"),
         (&["--rate=0", "--requests", "1"], "must be a number above 0"),

@@ -20,6 +20,7 @@ mod killed;
 mod limits;
 mod mock;
 mod probe;
+mod replay;
 mod report;
 mod runs;
 mod secrets;
