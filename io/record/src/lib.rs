@@ -22,6 +22,7 @@ mod records;
 mod result;
 #[cfg(test)]
 mod samples;
+mod score;
 mod sink;
 mod snapshot;
 mod varint;
@@ -51,6 +52,7 @@ pub use result::{
     Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate, Steady, Tokens,
     TwoViews, Verdict, VerdictStatus,
 };
+pub use score::{RepeatScore, Score, Spread};
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};
 pub use snapshot::{
     Metric, MetricsSnapshot, PhaseSnapshot, SNAPSHOT_SCHEMA, SeriesSnapshot, SnapshotState,

@@ -16,6 +16,7 @@ use crate::kinds::{
     EndedBy, ErrorKind, FailedBy, FinishReason, PhaseKind, PhaseState, TokenSource,
 };
 use crate::plan::RampRates;
+use crate::score::Score;
 
 /// The name of this schema, the first key of every result.
 pub const RESULT_SCHEMA: &str = "takt-result-1";
@@ -230,8 +231,8 @@ pub struct PhaseResult {
     pub turns: Option<Vec<Value>>,
     /// The phase over time.
     pub series: Option<OverTime>,
-    /// Score of an accuracy phase.
-    pub score: Option<Value>,
+    /// What its answers are worth; `None` for a phase that is not scored.
+    pub score: Option<Score>,
     /// What the instrument saw of itself during the phase.
     pub instrument: Option<Instrument>,
 }
