@@ -36,6 +36,7 @@ const TABLE: &[Row] = &[
     row("takt-dataset", Pure, &["takt-time"]),
     row("takt-actors", Pure, &["takt-time", "takt-engine", "takt-wire", "takt-record"]),
     row("takt-report", Pure, &["takt-time", "takt-record"]),
+    row("takt-score", Pure, &["takt-record"]),
     row("takt-mock", Pure, &["takt-time", "takt-engine", "takt-wire"]),
     row("takt-net", Edge, &["takt-time", "takt-engine"]),
     row("takt-recorder", Edge, &["takt-time", "takt-engine", "takt-record", "takt-net"]),
@@ -55,6 +56,7 @@ const PURE: &[&str] = &[
     "takt-dataset",
     "takt-actors",
     "takt-report",
+    "takt-score",
     "takt-mock",
 ];
 
@@ -67,6 +69,7 @@ const LIBRARIES: &[&str] = &[
     "takt-dataset",
     "takt-actors",
     "takt-report",
+    "takt-score",
     "takt-mock",
     "takt-net",
     "takt-recorder",

@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 
 use takt_actors::{Balance, Limits};
-use takt_mock::{CountDistribution, ErrorShare, InstantConfig, Mode, TimedConfig};
+use takt_mock::{CountDistribution, ErrorShare, InstantConfig, Mode, Saying, TimedConfig};
 use takt_record::PhaseKind;
 use takt_time::Span;
 
@@ -554,6 +554,7 @@ fn mode(c: &mut Chance) -> Mode {
         },
         slots: c.per_mille(300).then(|| few(c)),
         errors,
+        saying: Saying::Words,
     })
 }
 

@@ -9,6 +9,7 @@ use takt_time::{Anchor, Span};
 use takt_wire::Limits;
 
 use crate::distribution::{CountDistribution, SpanDistribution};
+use crate::said::Saying;
 
 /// A server.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +59,8 @@ pub struct TimedConfig {
     pub tpot: SpanDistribution,
     /// Output tokens; a request's `max_tokens` or `max_completion_tokens` caps them.
     pub tokens: CountDistribution,
+    /// What answers say. Anything but words decides their length, whatever `tokens` draws.
+    pub saying: Saying,
     /// Tokens that one streamed event carries. The first event leaves at the first token's time with as
     /// many; each further one when as many gaps have gone by.
     pub tokens_per_event: NonZeroU32,
@@ -126,6 +129,7 @@ impl Default for TimedConfig {
             ttft: SpanDistribution::fixed(Span::from_millis(50)),
             tpot: SpanDistribution::fixed(Span::from_millis(10)),
             tokens: CountDistribution::fixed(64),
+            saying: Saying::default(),
             tokens_per_event: NonZeroU32::MIN,
             role_first: true,
             tail: Span::ZERO,

@@ -18,6 +18,7 @@ use crate::instant::EVENT_STREAM;
 use crate::openai::{Api, Finish, Usage, Voice, prompt_tokens};
 use crate::page::Page;
 use crate::plan::Plan;
+use crate::said::Said;
 use crate::sglang::Frame;
 
 /// What a generation is to produce, and how far it is.
@@ -31,6 +32,7 @@ pub(crate) struct Generation {
     prompt_tokens: u64,
     plan: Plan,
     tokens: u32,
+    said: Option<Box<Said>>,
     finish: Finish,
     per_event: u32,
     role_first: bool,
@@ -73,6 +75,8 @@ impl Generation {
         plan: Plan,
     ) -> Self {
         let asked = Asked::scan(request.body);
+        let said = config.saying.to(request.body).map(Box::new);
+        let length = said.as_ref().map_or_else(|| plan.tokens(), |said| said.tokens());
         let cap = asked.tokens_max.unwrap_or(u32::MAX).max(1);
         let id = match request.id {
             Some(id) => id[..id.len().min(ID_MAX)].to_vec(),
@@ -84,8 +88,9 @@ impl Generation {
             keep_alive: request.keep_alive,
             id,
             prompt_tokens: prompt_tokens(request.body),
-            tokens: plan.tokens().min(cap),
-            finish: if plan.tokens() > cap { Finish::Length } else { Finish::Stop },
+            tokens: length.min(cap),
+            finish: if length > cap { Finish::Length } else { Finish::Stop },
+            said,
             plan,
             per_event: config.tokens_per_event.get(),
             role_first: config.role_first && api == Api::Chat,
@@ -213,14 +218,14 @@ impl Generation {
 
     fn voice<'a>(&'a self, names: &'a Names) -> Voice<'a> {
         let (chat, created_s) = (self.api == Api::Chat, self.created_s);
-        Voice { chat, id: &self.id, created_s, model: &names.model }
+        Voice { chat, id: &self.id, created_s, model: &names.model, said: self.said.as_deref() }
     }
 
     /// What SGLang says at `at`, when there are `tokens`.
     fn frame(&self, at: Nanos, tokens: u32) -> Frame<'_> {
         let finish = (tokens == self.tokens).then_some(self.finish);
         let since = at.saturating_since(self.began);
-        Frame { id: &self.id, usage: self.usage(tokens), finish, since }
+        Frame { id: &self.id, usage: self.usage(tokens), finish, since, said: self.said.as_deref() }
     }
 
     fn usage(&self, tokens: u32) -> Usage {

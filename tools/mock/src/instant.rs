@@ -113,13 +113,13 @@ impl Generating {
         let mut whole = Vec::new();
         if api == Api::Sglang {
             let finish = Some(Finish::Stop);
-            Frame { id, usage, finish, since: Span::ZERO }.write(&mut whole);
+            Frame { id, usage, finish, since: Span::ZERO, said: None }.write(&mut whole);
             // One frame: a frame for each token, each with all before it, would be quadratic.
             let stream = || Answer::stream(|event| event(&|out| out.extend_from_slice(&whole)));
             let (stream, stream_with_usage) = (stream(), stream());
             return Self { whole: Answer::json(&whole), stream, stream_with_usage };
         }
-        let voice = Voice { chat: api == Api::Chat, id, created_s, model };
+        let voice = Voice { chat: api == Api::Chat, id, created_s, model, said: None };
         voice.whole(&mut whole, tokens, Finish::Stop, usage);
         let stream = |with_usage: bool| {
             Answer::stream(|event| {

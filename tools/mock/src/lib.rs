@@ -40,7 +40,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What it is not: a model. Its text means nothing, and it knows of a prompt only how long it is.
+//! What it is not: a model. Its text means nothing, unless it is told what to say ([`Saying`]).
 #![forbid(unsafe_code)]
 
 mod asked;
@@ -57,6 +57,7 @@ mod openai;
 mod outgoing;
 mod page;
 mod plan;
+mod said;
 mod server;
 #[cfg(test)]
 mod server_tests;
@@ -73,5 +74,6 @@ pub use counts::Counts;
 pub use distribution::{CountDistribution, DistributionError, SpanDistribution};
 pub use openai::Api;
 pub use plan::{Plan, PlanKey};
+pub use said::Saying;
 pub use server::{Own, Server, ServerMsg};
 pub use truth::{Event, Truth, TruthSink};

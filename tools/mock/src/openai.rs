@@ -7,6 +7,7 @@ use std::ops::Range;
 use takt_wire::Request;
 
 use crate::json;
+use crate::said::Said;
 
 /// Which of the generating routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(crate) struct Voice<'a> {
     pub(crate) created_s: u64,
     /// The model's name, escaped.
     pub(crate) model: &'a [u8],
+    /// What is said, if not prepared words.
+    pub(crate) said: Option<&'a Said>,
 }
 
 /// Token counts as the server states them.
@@ -71,7 +74,7 @@ impl Voice<'_> {
                 out.extend_from_slice(b"\"choices\":[{\"index\":0,\"text\":\"");
             }
         }
-        words(out, tokens);
+        words(out, tokens, self.said);
         out.extend_from_slice(match self.chat {
             true => b"\"},\"finish_reason\":null}]}" as &[u8],
             false => b"\",\"finish_reason\":null}]}",
@@ -107,7 +110,7 @@ impl Voice<'_> {
             }
             false => b"\"choices\":[{\"index\":0,\"text\":\"",
         });
-        words(out, 0..tokens);
+        words(out, 0..tokens, self.said);
         out.extend_from_slice(match self.chat {
             true => b"\"},\"finish_reason\":\"" as &[u8],
             false => b"\",\"finish_reason\":\"",
@@ -223,8 +226,11 @@ pub(crate) fn models(out: &mut Vec<u8>, model: &[u8], created_s: u64) {
     out.extend_from_slice(b",\"owned_by\":\"takt\"}]}");
 }
 
-/// Appends the words of `tokens`.
-pub(crate) fn words(out: &mut Vec<u8>, tokens: Range<u32>) {
+/// Appends the words of `tokens`, of what is `said` or else prepared ones.
+pub(crate) fn words(out: &mut Vec<u8>, tokens: Range<u32>, said: Option<&Said>) {
+    if let Some(said) = said {
+        return out.extend_from_slice(said.range(tokens));
+    }
     for token in tokens {
         out.extend_from_slice(WORDS[token as usize % WORDS.len()]);
     }

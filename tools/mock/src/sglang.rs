@@ -7,6 +7,7 @@ use takt_time::Span;
 
 use crate::json;
 use crate::openai::{Finish, Usage, words};
+use crate::said::Said;
 
 /// One frame.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) finish: Option<Finish>,
     /// From the start of service to this frame.
     pub(crate) since: Span,
+    /// What is said, if not prepared words.
+    pub(crate) said: Option<&'a Said>,
 }
 
 impl Frame<'_> {
@@ -25,7 +28,7 @@ impl Frame<'_> {
         // No more tokens than a plan has, and those are counted in 32 bits.
         let tokens = self.usage.completion as u32;
         out.extend_from_slice(b"{\"text\":\"");
-        words(out, 0..tokens);
+        words(out, 0..tokens, self.said);
         out.extend_from_slice(b"\",\"output_ids\":[");
         for token in 0..tokens {
             if token > 0 {
@@ -69,7 +72,7 @@ mod tests {
         let mut out = Vec::new();
         let usage = Usage { prompt: 7, completion: 2 };
         let since = Span::from_millis(1_500);
-        Frame { id: b"x", usage, finish: None, since }.write(&mut out);
+        Frame { id: b"x", usage, finish: None, since, said: None }.write(&mut out);
         assert_eq!(
             String::from_utf8_lossy(&out),
             concat!(
@@ -80,7 +83,7 @@ mod tests {
             )
         );
         out.clear();
-        Frame { id: b"x", usage, finish: Some(Finish::Length), since }.write(&mut out);
+        Frame { id: b"x", usage, finish: Some(Finish::Length), since, said: None }.write(&mut out);
         let text = String::from_utf8_lossy(&out).into_owned();
         assert!(text.contains(r#""finish_reason":{"type":"length","length":2}"#), "{text}");
     }

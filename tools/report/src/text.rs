@@ -6,6 +6,7 @@
 
 mod figure;
 mod phase;
+mod score;
 mod table;
 
 use serde_json::Value;

@@ -163,7 +163,8 @@ const SAID: &str = r"<noun>(?i:\s+(?:choice|option|letter))?[*_`\x22]*\s*(?i:is|
 const JUDGED: &str = r"(?:^|[^\w])<C>[)\].*]*\s+(?i:is|seems|looks)\s+(?i:(?:the|most|likely|clearly|therefore|thus)\s+)*(?i:correct|right|best|true|answer)\b";
 const CHOSEN: &str = r"(?i:choose|chose|pick|select|selected|go with|going with|opt for)\s+(?i:(?:option|choice|answer|letter|the)\s+)*<open><L>";
 const ALONE: &str = r"(?m)^[\s*_`#>(\[\x22']*<L>[\s*_`)\].:\x22']*$";
-const LEADING: &str = r"(?m)^[\s*_`#>-]*(?:[(\[]<C>[)\]][*_`:.]*\s*(?:[^a-z\s]|$)|<C>(?:[*_`]*[).:\]]|\s+[-–—:]))";
+const LEADING: &str =
+    r"(?m)^[\s*_`#>-]*(?:[(\[]<C>[)\]][*_`:.]*\s*(?:[^a-z\s]|$)|<C>(?:[*_`]*[).:\]]|\s+[-–—:]))";
 const MENTIONED: &str = r"(?:\(<C>\)|\[<C>\]|(?i:option|choice)\s+<C>)";
 
 #[cfg(test)]

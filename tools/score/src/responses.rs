@@ -53,14 +53,15 @@ pub struct Responses<S> {
 #[derive(Debug)]
 struct Phase {
     keep: Keep,
-    /// How often each sample was issued.
-    issued: Vec<u32>,
+    /// How often each sample was issued. By its number, not its place: a journal may hold any number.
+    issued: BTreeMap<u32, u32>,
 }
 
 impl<S: Sink> Responses<S> {
     /// Of a session with these phases.
     pub fn new(phases: impl IntoIterator<Item = Keep>, sink: S) -> Self {
-        let phases = phases.into_iter().map(|keep| Phase { keep, issued: Vec::new() }).collect();
+        let phases =
+            phases.into_iter().map(|keep| Phase { keep, issued: BTreeMap::new() }).collect();
         Self { phases, open: BTreeMap::new(), sink }
     }
 
@@ -78,12 +79,9 @@ impl<S: Sink> Responses<S> {
 
     fn issue(&mut self, issued: &Issued) {
         let Some(phase) = self.phases.get_mut(usize::from(issued.key.phase.0)) else { return };
-        let place = issued.sample as usize;
-        if phase.issued.len() <= place {
-            phase.issued.resize(place + 1, 0);
-        }
-        let repeat = phase.issued[place];
-        phase.issued[place] += 1;
+        let times = phase.issued.entry(issued.sample).or_default();
+        let repeat = *times;
+        *times += 1;
         let (key, sample) = (issued.key, issued.sample);
         self.open.insert(key, Response { key, sample, repeat, ..Response::default() });
         self.sink.issued(key, sample);

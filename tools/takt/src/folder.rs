@@ -1,7 +1,7 @@
 //! The run folder: made before anything is sent, written so that a reader never sees half a file.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Failure};
@@ -33,18 +33,63 @@ impl RunFolder {
 
     /// Writes the file `name`: to a temporary one first, then to the disk, then under its name.
     pub(crate) fn write(&self, name: &str, contents: &[u8]) -> io::Result<()> {
+        self.write_with(name, |out| out.write_all(contents))
+    }
+
+    /// The same, of what `contents` writes.
+    pub(crate) fn write_with(
+        &self,
+        name: &str,
+        contents: impl FnOnce(&mut Replacement) -> io::Result<()>,
+    ) -> io::Result<()> {
         let path = self.path.join(name);
-        let mut temporary = path.clone().into_os_string();
+        let mut file = Replacement::create(&path)?;
+        contents(&mut file).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        })?;
+        file.finish()
+    }
+}
+
+/// A file that takes the place of the one of its name, if there is one, once it is whole.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    path: PathBuf,
+    temporary: PathBuf,
+    out: BufWriter<File>,
+}
+
+impl Replacement {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let mut temporary = path.as_os_str().to_owned();
         temporary.push(".tmp");
-        let folder = path.parent().unwrap_or(&self.path);
-        let done = File::create(&temporary)
-            .and_then(|mut file| {
-                file.write_all(contents)?;
-                file.sync_all()
-            })
-            .and_then(|()| fs::rename(&temporary, &path))
+        let temporary = PathBuf::from(temporary);
+        let file = File::create(&temporary).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", temporary.display()))
+        })?;
+        Ok(Self { path: path.to_owned(), temporary, out: BufWriter::new(file) })
+    }
+
+    /// Puts it on the disk, then in its place.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let done = (self.out.flush())
+            .and_then(|()| self.out.get_ref().sync_all())
+            .and_then(|()| fs::rename(&self.temporary, &self.path))
             .and_then(|()| File::open(folder)?.sync_all());
-        done.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+        done.map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+        })
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

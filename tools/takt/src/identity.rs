@@ -40,6 +40,11 @@ impl Identity {
     }
 }
 
+/// The key that spreads the request ids of the session with this id: its low half.
+pub(crate) fn session_key(session_id: &str) -> Option<u64> {
+    u128::from_str_radix(session_id, 16).ok().map(|number| number as u64)
+}
+
 /// What is known of the machine.
 pub(crate) fn host() -> Value {
     let read = |path: &str| {
@@ -75,5 +80,6 @@ mod tests {
         assert_eq!(one.stamp, "20010909T014640Z");
         assert_eq!(one.session_id.len(), 32);
         assert_ne!(one.session_id, two.session_id);
+        assert_eq!(session_key(&one.session_id), Some(one.session_key));
     }
 }

@@ -52,6 +52,7 @@ fn text(template: Template) -> &'static str {
         Template::Concurrency => CONCURRENCY,
         Template::Sweep => SWEEP,
         Template::Offline => OFFLINE,
+        Template::Accuracy => ACCURACY,
         Template::Raw => RAW,
     }
 }
@@ -250,6 +251,36 @@ phases:
       max_in_flight: 256
 ";
 
+const ACCURACY: &str = "\
+name: accuracy
+endpoint:
+  url: ${URL:-http://127.0.0.1:8000}
+  api: openai-chat
+  model: ${MODEL:-MODEL_NAME}
+  api_key: ${OPENAI_API_KEY:-}
+  body:
+    temperature: 0
+    max_tokens: 512
+dataset:
+  path: ${DATASET:-gsm8k_test.jsonl}
+  prompt: question
+limits:
+  connect_timeout: 5s
+  request_timeout: 600s
+phases:
+  - name: math
+    type: accuracy
+    load:
+      pattern: concurrency
+      target_concurrency: 8
+    repeats: 3
+    score:
+      by: numeric
+      truth: answer
+      after: '####'
+      of: content
+";
+
 const RAW: &str = "\
 name: raw
 endpoint:
@@ -295,7 +326,7 @@ mod tests {
 
     #[test]
     fn explanations_change_nothing() {
-        for text in [ONLINE, CONCURRENCY, SWEEP, OFFLINE, RAW] {
+        for text in [ONLINE, CONCURRENCY, SWEEP, OFFLINE, ACCURACY, RAW] {
             let bare = config::Node::from_yaml(text, "t").unwrap().to_json();
             let full = config::Node::from_yaml(&explained(text), "t").unwrap().to_json();
             assert_eq!(bare, full);

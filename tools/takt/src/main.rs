@@ -9,6 +9,7 @@
     reason = "the command is where files, threads and the environment are met"
 )]
 
+mod accuracy;
 mod cli;
 mod config;
 mod console;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use takt_engine::{Remote, System, Target};
 use takt_mock::{
-    InstantConfig, Mode, Server, ServerConfig, ServerMsg, TimedConfig, Truth, TruthSink,
+    InstantConfig, Mode, Saying, Server, ServerConfig, ServerMsg, TimedConfig, Truth, TruthSink,
 };
 use takt_net::{MioHost, WaitMode, affinity, limits, signals};
 
@@ -93,6 +93,8 @@ fn config(args: &MockArgs) -> anyhow::Result<ServerConfig> {
 /// What `instant` looks at, and a refusal of what it does not.
 fn instant(args: &MockArgs) -> anyhow::Result<InstantConfig> {
     let others = [
+        ("--answer", args.answer.is_some()),
+        ("--echo", args.echo),
         ("--ttft", args.ttft.is_some()),
         ("--tpot", args.tpot.is_some()),
         ("--tokens-per-event", args.tokens_per_event.is_some()),
@@ -119,6 +121,11 @@ fn timed(args: &MockArgs) -> TimedConfig {
         ttft: args.ttft.unwrap_or(default.ttft),
         tpot: args.tpot.unwrap_or(default.tpot),
         tokens: args.tokens.unwrap_or(default.tokens),
+        saying: match &args.answer {
+            Some(text) => Saying::Text(text.as_str().into()),
+            None if args.echo => Saying::Echo,
+            None => Saying::Words,
+        },
         tokens_per_event: args.tokens_per_event.unwrap_or(default.tokens_per_event),
         slots: args.slots,
         errors: args.errors.clone(),

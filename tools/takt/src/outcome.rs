@@ -6,6 +6,7 @@ use takt_record::{JournalNote, PhaseKind, ResultDoc, RunState, VerdictStatus};
 use takt_recorder::Finished;
 use takt_report::Limits;
 
+use crate::accuracy::{self, Programs};
 use crate::cli::Format;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -49,6 +50,15 @@ pub(crate) fn report(
     };
     let mut result = fold.result(&Limits::default());
     result.journal = note;
+    let programs = match ended {
+        Ended::Complete => Programs::Run,
+        _ => Programs::Not(BROKEN_OFF),
+    };
+    let scored = accuracy::score(folder.path(), fold.plan(), programs, &mut result, console);
+    let unscored = matches!(scored, Ok(false));
+    if let Err(error) = scored {
+        faults.push(format!("the answers cannot be scored: {error:#}"));
+    }
     let text = said::text(&result);
     let json = to_json(&result);
     let snapshot = to_json(&fold.snapshot(0, fold.last_at(), true));
@@ -69,7 +79,8 @@ pub(crate) fn report(
         console.error(fault);
     }
     console.info(format!("run folder: {}", folder.path().display()));
-    Ok(exit(ended, !faults.is_empty(), &result, options.strict, console))
+    let exit = exit(ended, !faults.is_empty(), &result, options.strict, console);
+    Ok(if exit == Exit::Done && unscored { Exit::Failed } else { exit })
 }
 
 /// What the journal holds; `None` without one.
@@ -100,6 +111,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+/// Why a program does not score a run that was stopped or failed: whoever stops a run does not wait for it.
+const BROKEN_OFF: &str =
+    "the run did not complete; `takt report DIR --run-programs` scores what there is of it";
 
 fn exit(ended: &Ended, faulty: bool, result: &ResultDoc, strict: bool, console: &Console) -> Exit {
     match ended {

@@ -6,7 +6,7 @@ use takt_actors::{
     Arrivals, BadArrivals, Burst, Chance, Concurrency, Constant, Gamma, Gaps, Limits, Mt19937,
     Order, PhaseConfig, Poisson, Purpose, Ramp, ReferencePoisson, Strategy, Timed, Trace, stream,
 };
-use takt_record::{PhasePlan, RampRates, SessionPlan};
+use takt_record::{PhaseKind, PhasePlan, RampRates, SessionPlan};
 use takt_time::Span;
 use takt_wire::Api;
 
@@ -77,7 +77,10 @@ pub(crate) fn phase(
         kind: phase.kind,
         strategy,
         // Without a limit of its own a phase issues its dataset once, or its recording.
-        samples: times.map_or(samples, |times| u32::try_from(times.len()).unwrap_or(u32::MAX)),
+        samples: match times {
+            Some(times) => u32::try_from(times.len()).unwrap_or(u32::MAX),
+            None => pass(phase, samples),
+        },
         limits: Limits {
             requests: phase.stop.requests,
             duration: phase.stop.duration,
@@ -90,7 +93,8 @@ pub(crate) fn phase(
 }
 
 fn order(config: &Config, phase: &Phase, samples: u32) -> anyhow::Result<Order> {
-    if phase.load.replays_rows() {
+    // Answers are compared row by row and run by run.
+    if phase.load.replays_rows() || phase.kind == PhaseKind::Accuracy {
         return Ok(Order::sequential(samples));
     }
     let rng = || match config.rng {
@@ -144,6 +148,11 @@ fn strategy(
         }
     };
     Ok(Box::new(Timed::new(arrivals, order)))
+}
+
+/// The requests of one pass of a phase over `samples` samples: every one as often as it is to be asked.
+pub(crate) fn pass(phase: &Phase, samples: u32) -> u32 {
+    samples.saturating_mul(phase.repeats)
 }
 
 /// Connections to open before the first phase, over `samples` samples: no more than it uses at once, since

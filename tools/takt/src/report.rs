@@ -14,6 +14,7 @@ use takt_record::{
 use takt_recorder::{journal_files, open_journal};
 use takt_report::{Limits, RunFold};
 
+use crate::accuracy::{self, Programs};
 use crate::cli::{Format, ReportArgs};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
@@ -21,7 +22,7 @@ use crate::{outcome, said};
 
 /// Prints the report of the folder.
 pub(crate) fn report(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
-    let result = read(&args.folder, args.exact, console)?;
+    let result = read(args, console)?;
     let text = match args.format {
         Format::Text => said::text(&result),
         Format::Json => outcome::to_json(&result),
@@ -30,7 +31,8 @@ pub(crate) fn report(args: &ReportArgs, console: &Console) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-fn read(folder: &Path, exact: bool, console: &Console) -> Result<ResultDoc, Failure> {
+fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
+    let (folder, exact) = (&*args.folder, args.exact);
     if !folder.is_dir() {
         return Err(Failure::says(Exit::Input, format!("{}: is no folder", folder.display())));
     }
@@ -49,8 +51,17 @@ fn read(folder: &Path, exact: bool, console: &Console) -> Result<ResultDoc, Fail
     let mut result = folded.fold.result(&Limits::default());
     result.journal = Some(folded.note);
     let whole = !folded.fold.is_partial() && result.state != RunState::Killed;
+    let programs = if args.run_programs { Programs::Run } else { Programs::Recorded };
+    let scored = |mut result| {
+        // Figures do not need scores. A phase without one says so; it has been told on stderr, too.
+        let plan = folded.fold.plan();
+        if let Err(error) = accuracy::score(folder, plan, programs, &mut result, console) {
+            console.warn(format!("the answers cannot be scored: {error:#}"));
+        }
+        Ok(result)
+    };
     if whole || exact {
-        return Ok(result);
+        return scored(result);
     }
     // A result of another run, or one that cannot be read, is no witness.
     match written(folder) {
@@ -58,7 +69,7 @@ fn read(folder: &Path, exact: bool, console: &Console) -> Result<ResultDoc, Fail
             console.info("the journal is not all of the run: the result as it was written");
             Ok(written)
         }
-        _ => Ok(result),
+        _ => scored(result),
     }
 }
 

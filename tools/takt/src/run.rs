@@ -19,8 +19,9 @@ use takt_record::SessionPlan;
 use takt_recorder::{JournalConfig, Keep, Recorder, RecorderConfig};
 use takt_time::Span;
 
+use crate::accuracy;
 use crate::cli::{Format, RunArgs};
-use crate::config::Config;
+use crate::config::{Config, Phase};
 use crate::console::Console;
 use crate::disk;
 use crate::exit::{Exit, Failure, OrExit as _};
@@ -72,6 +73,7 @@ pub(crate) fn measure(
     let lengths: Vec<u32> = phases.iter().map(|phase| phase.samples).collect();
     disk::preflight(config, &lengths, folder.path(), console)?;
     folder.write("config.yaml", config.to_yaml().as_bytes()).or_exit(Exit::Setup)?;
+    accuracy::write_questions(&folder, config, &prepared).or_exit(Exit::Setup)?;
     let plan = plan::session(config, &times, &identity, host(&reached, config));
 
     // Before the reactor is pinned: a thread inherits the cores of the one that starts it.
@@ -203,11 +205,11 @@ fn client(
     prepared: &[Rc<RefCell<Prepared>>],
 ) -> ClientConfig {
     let endpoint = &config.endpoint;
-    let route = |samples: &Rc<RefCell<Prepared>>| PhaseRoute {
+    let route = |(samples, phase): (&Rc<RefCell<Prepared>>, &Phase)| PhaseRoute {
         samples: samples.clone(),
         api: endpoint.api,
         stream: endpoint.stream,
-        keep_text: false,
+        keep_text: phase.keeps_text(),
     };
     let first = prepared.first().map_or(0, |samples| samples.borrow().len());
     ClientConfig {
@@ -223,7 +225,7 @@ fn client(
         request_timeout: config.limits.request_timeout,
         warm_connections: plan::warm_connections(config, first),
         limits: takt_wire::Limits::default(),
-        phases: prepared.iter().map(route).collect(),
+        phases: prepared.iter().zip(&config.phases).map(route).collect(),
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Prepared {
     endpoints: usize,
     /// When its rows came, where they were recorded.
     times: Option<Arc<[Span]>>,
+    /// What they were made from, where answers are kept: until it is written down.
+    dataset: Option<Dataset>,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,16 @@ impl Prepared {
     /// When its rows came, where they were recorded.
     pub(crate) fn times(&self) -> Option<Arc<[Span]>> {
         self.times.clone()
+    }
+
+    /// Gives up what the requests were made from.
+    pub(crate) fn forget_dataset(&mut self) {
+        self.dataset = None;
+    }
+
+    /// What the requests were made from, while it is kept.
+    pub(crate) fn dataset(&self) -> Option<&Dataset> {
+        self.dataset.as_ref()
     }
 }
 
@@ -66,7 +78,8 @@ pub(crate) fn prepare(
     config: &Config,
     console: &Console,
 ) -> anyhow::Result<Vec<Rc<RefCell<Prepared>>>> {
-    let maker = Maker::new(&config.endpoint)?;
+    let mut maker = Maker::new(&config.endpoint)?;
+    maker.keep = config.phases.iter().any(Phase::keeps_text);
     let mut made: Vec<(&Phase, Rc<RefCell<Prepared>>)> = Vec::new();
     for phase in &config.phases {
         let known = made
@@ -77,6 +90,9 @@ pub(crate) fn prepare(
             Some(prepared) => prepared,
             None => Rc::new(RefCell::new(maker.make(phase, console)?)),
         };
+        if let Some(dataset) = prepared.borrow().dataset() {
+            crate::accuracy::check_truths(phase, dataset)?;
+        }
         made.push((phase, prepared));
     }
     Ok(made.into_iter().map(|(_, prepared)| prepared).collect())
@@ -114,6 +130,8 @@ struct Maker<'c> {
     endpoint: &'c EndpointConfig,
     builders: Vec<RequestBuilder>,
     body: BodyBuilder,
+    /// Datasets are kept.
+    keep: bool,
 }
 
 impl<'c> Maker<'c> {
@@ -128,7 +146,7 @@ impl<'c> Maker<'c> {
         } else {
             body.params(endpoint.body.clone())?.extra(endpoint.extra_body.clone())?
         };
-        Ok(Self { endpoint, builders: builders.collect::<anyhow::Result<_>>()?, body })
+        Ok(Self { endpoint, builders: builders.collect::<anyhow::Result<_>>()?, body, keep: false })
     }
 
     fn make(&self, phase: &Phase, console: &Console) -> anyhow::Result<Prepared> {
@@ -139,14 +157,15 @@ impl<'c> Maker<'c> {
             Source::Synthetic { prompts, words } => {
                 let dataset = synthetic(*prompts, *words, phase.seed)?;
                 let what = format!("{prompts} different made-up prompts, seed {}", phase.seed);
-                (self.all(&dataset, "synthetic")?, what)
+                (self.all(dataset, "synthetic")?, what)
             }
             Source::Recording(recording) => self.recorded(recording, phase.seed)?,
             Source::File(file) => {
                 let dataset = read(file)?;
                 log_columns(&dataset, console);
                 let path = file.path.display().to_string();
-                (self.all(&dataset, &path)?, format!("{} samples of {path}", dataset.len()))
+                let what = format!("{} samples of {path}", dataset.len());
+                (self.all(dataset, &path)?, what)
             }
         };
         match &prepared.requests {
@@ -162,7 +181,7 @@ impl<'c> Maker<'c> {
         Ok(prepared)
     }
 
-    fn all(&self, dataset: &Dataset, file: &str) -> anyhow::Result<Prepared> {
+    fn all(&self, dataset: Dataset, file: &str) -> anyhow::Result<Prepared> {
         let count = dataset.len();
         anyhow::ensure!(u32::try_from(count).is_ok(), "{file}: more than 2^32 rows");
         let mut requests = Vec::with_capacity(count * self.builders.len());
@@ -170,11 +189,13 @@ impl<'c> Maker<'c> {
             let body = self.body(sample).with_context(|| format!("{file}:{}", sample.row))?;
             requests.extend(self.builders.iter().map(|builder| builder.build(&body)));
         }
-        Ok(self.held(requests, None))
+        let dataset = self.keep.then_some(dataset);
+        Ok(Prepared { dataset, ..self.held(requests, None) })
     }
 
     fn held(&self, requests: Vec<PreparedRequest>, times: Option<Arc<[Span]>>) -> Prepared {
-        Prepared { requests: Requests::Held(requests), endpoints: self.builders.len(), times }
+        let (requests, endpoints) = (Requests::Held(requests), self.builders.len());
+        Prepared { requests, endpoints, times, dataset: None }
     }
 
     /// The calls of a recording: held where that is possible, as every request is.
@@ -189,10 +210,8 @@ impl<'c> Maker<'c> {
         let mut replay = Replay::new(recording, seed, builders, body)?;
         if bytes > HELD_MAX {
             let endpoints = self.builders.len();
-            return Ok((
-                Prepared { requests: Requests::Made(Box::new(replay)), endpoints, times },
-                what,
-            ));
+            let requests = Requests::Made(Box::new(replay));
+            return Ok((Prepared { requests, endpoints, times, dataset: None }, what));
         }
         let mut requests = Vec::with_capacity(replay.len() * self.builders.len());
         for call in 0..replay.len() {

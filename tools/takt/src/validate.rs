@@ -11,7 +11,7 @@ use crate::cli::{Format, ValidateArgs};
 use crate::config::{self, Config, Load, Phase};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
-use crate::{flags, outcome, run, samples};
+use crate::{flags, outcome, plan, run, samples};
 
 /// Checks a file and prints what it stands for.
 pub(crate) fn validate(args: &ValidateArgs, console: &Console) -> Result<Exit, Failure> {
@@ -59,7 +59,7 @@ impl<'c> Forecast<'c> {
     fn of(phase: &'c Phase, samples: u32) -> Self {
         let (stop, rate) = (&phase.stop, phase.load.rate());
         let endless = stop.duration.is_some() || stop.min_duration.is_some();
-        let counted = stop.requests.or((!endless).then_some(u64::from(samples)));
+        let counted = stop.requests.or((!endless).then_some(u64::from(plan::pass(phase, samples))));
         let time_of = |requests: u64| rate.map(|rate| Span::from_secs_f64(requests as f64 / rate));
         let longest = stop.duration.into_iter().chain(stop.max_duration).min();
         let by_count = counted.and_then(time_of);

@@ -92,12 +92,16 @@ impl Inner {
                     (None, None, Some(target)) => format!(" {target}"),
                     (None, None, None) => String::new(),
                 };
-                let warmup = if plan.kind == PhaseKind::Warmup { "warm-up, " } else { "" };
+                let what = match plan.kind {
+                    PhaseKind::Warmup => "warm-up, ",
+                    PhaseKind::Accuracy => "accuracy, ",
+                    PhaseKind::Performance => "",
+                };
                 let inherited = match inherited {
                     0 => String::new(),
                     n => format!(", {n} requests of earlier phases in flight"),
                 };
-                format!("phase {name}: {warmup}{}{level}{inherited}", plan.pattern)
+                format!("phase {name}: {what}{}{level}{inherited}", plan.pattern)
             }
             PhaseEvent::Ended { state } => {
                 let Some(live) = self.fold.live(at) else { return };

@@ -3,6 +3,7 @@
 use takt_record::{Distribution, PhaseKind, PhaseResult, TokenSource, TwoViews};
 
 use super::figure::{clean, column, figure, fit, wrap};
+use super::score;
 use super::table::Table;
 use super::{WIDTH, line};
 
@@ -14,6 +15,9 @@ pub(super) fn render(out: &mut String, phase: &PhaseResult) {
     if phase.kind == PhaseKind::Performance {
         rates(out, phase);
         gates(out, phase);
+    }
+    if let Some(scored) = &phase.score {
+        score::render(out, scored);
     }
     errors(out, phase);
     if phase.kind == PhaseKind::Performance {

@@ -30,6 +30,8 @@ pub(crate) enum Template {
     Sweep,
     /// As fast as the client can: one pass over a dataset
     Offline,
+    /// Whether answers are right: a dataset with truths, asked three times and scored
+    Accuracy,
     /// Any HTTP service, without a model
     Raw,
 }

@@ -25,6 +25,12 @@ pub(crate) struct MockArgs {
     /// Output tokens of an answer [default: 1 in instant, 64 in timed]
     #[arg(long, value_name = "COUNT")]
     pub(crate) tokens: Option<CountDistribution>,
+    /// timed: what every answer says, a token a word [default: common words]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["echo", "tokens"])]
+    pub(crate) answer: Option<String>,
+    /// timed: every answer says what the prompt's last message says, a token a word
+    #[arg(long, conflicts_with = "tokens")]
+    pub(crate) echo: bool,
     /// timed: from the start of service to the first token [default: 50ms]
     #[arg(long, value_name = "TIME")]
     pub(crate) ttft: Option<SpanDistribution>,

@@ -75,6 +75,9 @@ pub(crate) struct ReportArgs {
     /// Count percentiles from every value in the journal, not from histograms; takes 8 bytes for each
     #[arg(long)]
     pub(crate) exact: bool,
+    /// Run the programs that score its answers; without it their marks are read from responses.jsonl
+    #[arg(long)]
+    pub(crate) run_programs: bool,
 }
 
 /// `takt events`

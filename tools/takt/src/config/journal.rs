@@ -25,6 +25,20 @@ impl Journal {
         Ok(Self { one_in, size_cap: size_cap? })
     }
 
+    /// Refuses whatever would lose answers of the phase of this name, which are kept nowhere else.
+    pub(super) fn must_keep_all(self, root: &Table<'_>, phase: &str) -> Result<(), ConfigError> {
+        let less = ["journal", "journal_size_cap"].into_iter().filter(|key| match *key {
+            "journal" => self.one_in != ALL,
+            _ => self.size_cap.is_some(),
+        });
+        match less.filter_map(|key| root.get(key)).next() {
+            None => Ok(()),
+            Some(field) => Err(field.error(format!(
+                "phase `{phase}` keeps its answers in the journal; leave this key out"
+            ))),
+        }
+    }
+
     /// The policy as it is written.
     pub(crate) fn word(self) -> String {
         match self.one_in {

@@ -270,7 +270,12 @@ pub(crate) static PHASE: Level = Level {
     selector: "type",
     keys: &[
         key("name", "text", "", "unique; every figure is kept under it; required"),
-        key("type", "`performance` or `warmup`", "performance", "whether it is measured"),
+        key(
+            "type",
+            "`performance`, `accuracy` or `warmup`",
+            "performance",
+            "whether it is measured, or its answers scored",
+        ),
         key("load", "map", "", "the load pattern; required"),
         key("dataset", "map", "that of the top level", "its own samples"),
         key("requests", "whole number", "the dataset once", "issue exactly so many"),
@@ -285,8 +290,52 @@ pub(crate) static PHASE: Level = Level {
         ),
         key("drain_timeout", "duration", "none", "give up waiting; the rest is `unanswered`"),
         key("seed", "whole number", "`seed` plus the phase's place", "its own random streams"),
+        key("repeats", "whole number", "1", "how often every row is sent").with(&["accuracy"]),
+        key("score", "map", "none", "how answers are compared with the right ones")
+            .with(&["accuracy", "performance"]),
     ],
-    later: &["score"],
+    later: &[],
+};
+
+/// Scorers that compare takt's own way, with a truth.
+const RULES: &[&str] = &["exact", "contains", "regex", "multiple_choice", "numeric"];
+
+pub(crate) static SCORE: Level = Level {
+    title: "phases[].score",
+    place: "under `score` of a phase",
+    selector: "by",
+    keys: &[
+        key(
+            "by",
+            "`exact`, `contains`, `regex`, `multiple_choice`, `numeric` or `command`",
+            "",
+            "when an answer is right; required",
+        ),
+        key("truth", "text", "", "column of the right answers; required but for `command`"),
+        key("after", "text", "none", "a mark, behind whose last place the truth stands")
+            .with(RULES),
+        key(
+            "of",
+            "`content`, `reasoning+content` or `reasoning+content+tool_calls`",
+            "content",
+            "what of a response is its answer",
+        )
+        .with(RULES),
+        key("ignore_case", "true or false", "false", "capitals and small letters are the same")
+            .with(&["exact", "contains", "regex"]),
+        key("pattern", "regular expression", "", "what to find in the answer; required")
+            .with(&["regex"]),
+        key("take", "`first` or `last`", "last", "which match counts").with(&["regex"]),
+        key("choices", "whole number, 2 to 26", "4", "letters that an answer may be")
+            .with(&["multiple_choice"]),
+        key("command", "text or list of texts", "", "the program and its arguments; required")
+            .with(&["command"]),
+        key("folder", "path", "that of this file", "the folder that the program runs in")
+            .with(&["command"]),
+        key("timeout", "duration", "600s", "the longest that the program may take")
+            .with(&["command"]),
+    ],
+    later: &[],
 };
 
 pub(crate) static LOAD: Level = Level {
@@ -325,7 +374,7 @@ pub(crate) static LOAD: Level = Level {
 };
 
 /// All of them, to find where a misplaced key belongs, and for the reference.
-pub(crate) static LEVELS: [&Level; 12] = [
+pub(crate) static LEVELS: [&Level; 13] = [
     &ROOT,
     &ENDPOINT,
     &FROM_FILE,
@@ -337,6 +386,7 @@ pub(crate) static LEVELS: [&Level; 12] = [
     &SLO,
     &PERCENTILES,
     &PHASE,
+    &SCORE,
     &LOAD,
 ];
 

@@ -21,6 +21,7 @@ mod phase;
 mod reader;
 mod reference;
 mod resolved;
+mod score;
 mod secret;
 mod set;
 mod size;
@@ -44,6 +45,7 @@ pub(crate) use node::{Key, Node, Origin, Value};
 pub(crate) use order::{Generator, OrderKind};
 pub(crate) use phase::Phase;
 pub(crate) use reference::reference;
+pub(crate) use score::{By, Program, Scoring};
 pub(crate) use secret::{SHORTEST as SHORTEST_SECRET, Secret, clear};
 pub(crate) use set::{apply as apply_set, put};
 
@@ -134,6 +136,9 @@ impl Config {
         let secrets = secret::sorted(secrets);
         let phases = phase::read_all(&root, &endpoint, seed)?;
         rng.check(&root, order, &phases)?;
+        if let Some(phase) = phases.iter().find(|phase| phase.keeps_text()) {
+            journal.must_keep_all(&root, &phase.name)?;
+        }
         Ok(Self {
             name,
             endpoint,

@@ -10,6 +10,7 @@ use super::error::ConfigError;
 use super::keys;
 use super::load::Load;
 use super::reader::{Field, Table};
+use super::score::Scoring;
 
 /// A phase, checked.
 #[derive(Clone, Debug)]
@@ -22,6 +23,9 @@ pub(crate) struct Phase {
     pub(crate) drain_after: bool,
     pub(crate) drain_timeout: Option<Span>,
     pub(crate) seed: u64,
+    /// How often each sample is asked; more than once in an accuracy phase only.
+    pub(crate) repeats: u32,
+    pub(crate) score: Option<Scoring>,
 }
 
 /// When a phase stops issuing.
@@ -129,14 +133,15 @@ impl Phase {
         api: Api,
         seed: u64,
     ) -> Result<Self, ConfigError> {
-        let kinds = [("performance", PhaseKind::Performance), ("warmup", PhaseKind::Warmup)];
+        let kinds = PhaseKind::ALL.iter().map(|kind| (kind.as_str(), *kind)).collect::<Vec<_>>();
         let kind = match table.get("type") {
-            Some(field) => field.choice(&kinds, &["accuracy"])?,
+            Some(field) => field.choice(&kinds, &[])?,
             None => PhaseKind::Performance,
         };
+        table.only_for(kind.as_str())?;
         let load = Load::read(&table.need("load", "such as {pattern: poisson, rate: 50}")?)?;
         let stop = Stop::read(table, &load)?;
-        let source = Source::read(table.get("dataset").as_ref(), session, api, table, &stop)?;
+        let mut source = Source::read(table.get("dataset").as_ref(), session, api, table, &stop)?;
         if matches!(load, Load::Trace { times: None, .. })
             && !matches!(source, Source::Recording(_))
         {
@@ -145,6 +150,7 @@ impl Phase {
                  `mooncake` (--dataset-format), or a file of times as `load.path`",
             ));
         }
+        let score = score(table, &mut source)?;
         let drain_after = match table.get("drain_after") {
             Some(field) => field.flag()?,
             None => kind != PhaseKind::Warmup,
@@ -152,7 +158,12 @@ impl Phase {
         if !drain_after {
             let why = "this phase is not drained; set `drain_after: true` (off for a warm-up)";
             table.refuse("drain_timeout", why)?;
+            if kind == PhaseKind::Accuracy || score.is_some() {
+                return Err(table
+                    .error("its answers are kept, so they are waited for: `drain_after: true`"));
+            }
         }
+        let repeats = repeats(table, &load, &stop)?;
         Ok(Self {
             name: table.need("name", "each phase has one of its own")?.text()?.to_owned(),
             kind,
@@ -162,11 +173,50 @@ impl Phase {
             drain_after,
             drain_timeout: table.get("drain_timeout").map(|f| f.span()).transpose()?,
             seed: table.get("seed").map_or(Ok(seed), |f| f.count(0, u64::MAX))?,
+            repeats,
+            score,
         })
     }
+
+    /// Whether the text of its answers is kept.
+    pub(crate) fn keeps_text(&self) -> bool {
+        self.kind == PhaseKind::Accuracy || self.score.is_some()
+    }
+}
+
+/// How the phase is scored; the column of the truth becomes one of its `source`.
+fn score(table: &Table<'_>, source: &mut Source) -> Result<Option<Scoring>, ConfigError> {
+    let Some(field) = table.get("score") else { return Ok(None) };
+    let scoring = Scoring::read(&field)?;
+    if scoring.truth.is_some() {
+        let Source::File(file) = source else {
+            let says = "`truth` is a column of a file, and these prompts come from none";
+            return Err(field.error(says));
+        };
+        file.columns.truth.clone_from(&scoring.truth);
+    }
+    Ok(Some(scoring))
+}
+
+fn repeats(table: &Table<'_>, load: &Load, stop: &Stop) -> Result<u32, ConfigError> {
+    if matches!(load, Load::Trace { .. }) {
+        table.refuse("repeats", "a trace ends with its last row")?;
+    }
+    for (key, given) in [
+        ("requests", stop.requests.is_some()),
+        ("duration", stop.duration.is_some()),
+        ("min_duration", stop.min_duration.is_some()),
+    ] {
+        if given {
+            table.refuse("repeats", &format!("`{key}` says when to stop"))?;
+        }
+    }
+    table.get("repeats").map_or(Ok(1), |field| Ok(field.count(1, REPEATS_MAX)? as u32))
 }
 
 /// Prompts of the default length that are made up: some 13 MB of them.
 const PROMPTS_MAX: u64 = 16_384;
+/// More is a slip of the finger.
+const REPEATS_MAX: u64 = 1_000_000;
 /// Phases are numbered by 16 bits.
 const PHASES_MAX: usize = u16::MAX as usize;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 use takt_dataset::Lengths;
+use takt_record::PhaseKind;
 use takt_time::Span;
 use takt_wire::{Api, REDACTED, is_secret_name};
 
@@ -13,6 +14,7 @@ use super::dataset::{SYNTHETIC, Source};
 use super::endpoint::EndpointConfig;
 use super::load::{Load, Spacing};
 use super::phase::Phase;
+use super::score::Scoring;
 use super::secret::{self, Credential};
 
 impl Config {
@@ -96,6 +98,10 @@ fn credential(given: &Credential, is_secret: bool) -> Json {
 }
 
 fn phase(phase: &Phase) -> Json {
+    let stop = &phase.stop;
+    let limited = stop.requests.is_some() || stop.duration.is_some() || stop.min_duration.is_some();
+    let passes = !limited && !matches!(phase.load, Load::Trace { .. });
+    let repeats = (phase.kind == PhaseKind::Accuracy && passes).then_some(phase.repeats);
     json!({
         "name": phase.name,
         "type": phase.kind.as_str(),
@@ -108,6 +114,8 @@ fn phase(phase: &Phase) -> Json {
         "drain_after": phase.drain_after,
         "drain_timeout": span(phase.drain_timeout),
         "seed": phase.seed,
+        "repeats": repeats,
+        "score": phase.score.as_ref().map(Scoring::to_json),
     })
 }
 
@@ -156,11 +164,11 @@ fn source(source: &Source) -> Json {
 }
 
 /// From anywhere the same file.
-fn absolute(path: &Path) -> String {
+pub(super) fn absolute(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
-fn span(span: Option<Span>) -> Option<String> {
+pub(super) fn span(span: Option<Span>) -> Option<String> {
     span.map(Span::exact)
 }
 

@@ -150,7 +150,6 @@ fn k1_what_would_have_no_effect_is_refused() {
 fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
     for (from, to) in [
         ("engine:", "tokenizer: t\nengine:"),
-        ("type: warmup", "type: accuracy"),
         ("pattern: poisson, rate: 12.5", "pattern: agentic"),
         ("api: openai-chat", "api: sglang-generate"),
         ("core: 1", "pacer: thread"),
@@ -286,6 +285,83 @@ fn values_of_the_wrong_kind_say_what_is_wanted() {
     ] {
         let error = refused(&sweep(from, to));
         assert!(error.contains(expected) || expected == "did not find", "{error}");
+    }
+}
+
+/// The last phase of the sweep, with this written into it.
+fn scored(keys: &str) -> String {
+    let phase = "  - {name: burst, load: {pattern: max_throughput, max_in_flight: 9}, dataset: {format: synthetic},\n     requests: 7, seed: 5}\n";
+    assert!(SWEEP.contains(phase));
+    let own = format!(
+        "  - {{name: math, load: {{pattern: concurrency, target_concurrency: 8}}, {keys}}}\n"
+    );
+    let text = SWEEP.replace(phase, &own);
+    text.replace("  api_key: ${KEY}\n", "")
+        .replace(", X-Auth: hunter2", "")
+        .replace(", password: hunter2", "")
+}
+
+#[test]
+fn an_accuracy_phase_is_read_and_written_back_by_every_scorer() {
+    for score in [
+        "{by: exact, truth: answer, ignore_case: true}",
+        "{by: contains, truth: answer, of: reasoning+content}",
+        "{by: regex, truth: answer, pattern: 'is (\\d+)$', take: first, after: '####'}",
+        "{by: multiple_choice, truth: answer, choices: 10}",
+        "{by: numeric, truth: answer, after: '####', of: reasoning+content+tool_calls}",
+        "{by: command, command: [python3, judge.py, '-v'], timeout: 90s}",
+        "{by: command, truth: answer, command: judge}",
+    ] {
+        let config = read(&scored(&format!("type: accuracy, repeats: 3, score: {score}"))).unwrap();
+        let phase = &config.phases[2];
+        assert!(phase.keeps_text() && phase.repeats == 3);
+        let again = read(&config.to_yaml()).unwrap();
+        assert_eq!(config.resolved(), again.resolved(), "{}", config.to_yaml());
+        let of_phase = Scoring::of_phase(&config.resolved(), 2).unwrap().unwrap();
+        assert_eq!(
+            format!("{of_phase:?}"),
+            format!("{:?}", again.phases[2].score.as_ref().unwrap())
+        );
+    }
+    let config = read(&scored("type: accuracy")).unwrap();
+    assert!(config.phases[2].keeps_text() && config.phases[2].score.is_none());
+    assert!(!config.phases[1].keeps_text());
+    let config = read(&scored("score: {by: command, command: judge.py}")).unwrap();
+    let Some(Scoring { by: By::Command(program), .. }) = &config.phases[2].score else { panic!() };
+    assert_eq!(program.folder, Path::new("dir"), "where the file is");
+}
+
+#[test]
+fn k1_what_cannot_be_scored_is_refused() {
+    for (keys, expected) in [
+        ("type: warmup, score: {by: exact, truth: a}", "type `warmup` does not use it"),
+        ("repeats: 2", "type `performance` does not use it, `accuracy` does"),
+        ("type: accuracy, repeats: 2, requests: 5", "repeats: has no effect: `requests` says"),
+        ("type: accuracy, drain_after: false", "its answers are kept, so they are waited for"),
+        ("type: accuracy, score: {truth: a}", "`by` is missing: exact, contains"),
+        ("type: accuracy, score: {by: numeric}", "`truth` is missing"),
+        ("type: accuracy, score: {by: nummeric, truth: a}", "did you mean `numeric`?"),
+        ("type: accuracy, score: {by: numeric, truth: a, choices: 3}", "does not use it"),
+        ("type: accuracy, score: {by: regex, truth: a}", "`pattern` is missing"),
+        (
+            "type: accuracy, score: {by: regex, truth: a, pattern: '(a'}",
+            "no regular expression: unclosed",
+        ),
+        ("type: accuracy, score: {by: multiple_choice, truth: a, choices: 27}", "from 2 to 26"),
+        ("type: accuracy, score: {by: command, truth: a}", "`command` is missing"),
+        (
+            "type: accuracy, dataset: {format: synthetic, prompts: 3}, score: {by: exact, truth: a}",
+            "these prompts come from none",
+        ),
+    ] {
+        let error = refused(&scored(keys));
+        assert!(error.contains(expected), "{error}");
+    }
+    for (key, less) in [("journal", "off"), ("journal", "sampled 10"), ("journal_size_cap", "1GB")]
+    {
+        let error = refused(&(scored("type: accuracy") + &format!("{key}: {less}\n")));
+        let expected = format!("{key}: phase `math` keeps its answers in the journal");
+        assert!(error.contains(&expected), "{error}");
     }
 }
 

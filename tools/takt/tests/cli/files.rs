@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Done, Mock};
 
-const TEMPLATES: [&str; 5] = ["online", "concurrency", "sweep", "offline", "raw"];
+const TEMPLATES: [&str; 6] = ["online", "concurrency", "sweep", "offline", "accuracy", "raw"];
 
 #[test]
 fn every_template_is_valid_and_is_written_over_nothing() {
     let bench = Bench::new();
+    bench.file("gsm8k_test.jsonl", "{\"question\": \"9 * 2?\", \"answer\": \"#### 18\"}\n");
     for template in TEMPLATES {
         let file = format!("{template}.yaml");
         bench.takt(&["init", template, &file]).exits(0).says("is written");

@@ -7,6 +7,7 @@
     reason = "processes, sockets and files are what these tests are about"
 )]
 
+mod accuracy;
 mod bench;
 mod cases;
 mod config;
