@@ -38,8 +38,10 @@ const TABLE: &[Row] = &[
     row("takt-report", Pure, &["takt-time", "takt-record"]),
     row("takt-score", Pure, &["takt-record"]),
     row("takt-mock", Pure, &["takt-time", "takt-engine", "takt-wire"]),
+    row("takt-opprof", Pure, &["takt-time", "takt-record", "takt-report"]),
     row("takt-net", Edge, &["takt-time", "takt-engine"]),
     row("takt-recorder", Edge, &["takt-time", "takt-engine", "takt-record", "takt-net"]),
+    row("takt-opprof-recorder", Edge, &["takt-record"]),
     row("takt", Top, LIBRARIES),
     row("takt-bench", Top, LIBRARIES),
     // The simulation is pure; what needs the net is a test and says so in its dev-dependencies.
@@ -58,6 +60,7 @@ const PURE: &[&str] = &[
     "takt-report",
     "takt-score",
     "takt-mock",
+    "takt-opprof",
 ];
 
 /// The pure crates and those at the edge.
@@ -71,8 +74,10 @@ const LIBRARIES: &[&str] = &[
     "takt-report",
     "takt-score",
     "takt-mock",
+    "takt-opprof",
     "takt-net",
     "takt-recorder",
+    "takt-opprof-recorder",
 ];
 
 /// Crates from outside that reach the system: no pure crate names them, not even in its tests.

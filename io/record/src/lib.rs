@@ -25,6 +25,7 @@ mod samples;
 mod score;
 mod sink;
 mod snapshot;
+mod step;
 mod varint;
 
 pub use block::{Block, BlockReader, BlockWriter, NotPushed};
@@ -56,4 +57,9 @@ pub use score::{RepeatScore, Score, Spread};
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};
 pub use snapshot::{
     Metric, MetricsSnapshot, PhaseSnapshot, SNAPSHOT_SCHEMA, SeriesSnapshot, SnapshotState,
+};
+pub use step::{
+    CHUNK_BINS, CHUNK_EDGES, CONTEXT_BINS, CONTEXT_EDGES, ChunkedPrefill, GraphUse, KvBlocks,
+    PrefixCaches, PrefixCounts, Queues, STEP_SCHEMA, StepError, StepFooter, StepLine, StepRecord,
+    chunk_bin, context_bin, step_line,
 };

@@ -4,19 +4,19 @@
 
 /// Counts of values by step.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Sketch {
+pub struct Sketch {
     first: u16,
     counts: Vec<u32>,
 }
 
 impl Sketch {
     /// Takes a value in.
-    pub(crate) fn record(&mut self, value: u64) {
+    pub fn record(&mut self, value: u64) {
         self.add(step_of(value), 1);
     }
 
     /// Adds all values of another sketch.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         for (step, &count) in (other.first..).zip(&other.counts) {
             if count > 0 {
                 self.add(step, count);
@@ -25,7 +25,8 @@ impl Sketch {
     }
 
     /// The middle of the step at the nearest rank of `percent`; `None` of nothing.
-    pub(crate) fn percentile(&self, percent: u64) -> Option<u64> {
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<u64> {
         let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         let rank = (total * percent).div_ceil(100).max(1);
         let mut seen = 0;

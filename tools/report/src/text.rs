@@ -13,7 +13,7 @@ use serde_json::Value;
 use takt_record::{Counted, PhaseKind, PhaseResult, Reason, ResultDoc, RunState, VerdictStatus};
 
 use figure::{clean, column, figure, fit, wrap};
-use table::Table;
+pub use table::Table;
 
 /// The report of a run as text, ending in a line break.
 #[must_use]

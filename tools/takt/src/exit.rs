@@ -15,8 +15,10 @@ pub(crate) enum Exit {
     Setup = 3,
     /// The run could not go on, or nothing in it succeeded.
     Failed = 4,
-    /// The verdict is not `valid`, and `--strict` was given.
+    /// The verdict is not `valid`, and `--strict` was given; records are broken; a gate says FAIL.
     NotValid = 5,
+    /// A gate cannot tell.
+    Inconclusive = 6,
     /// A signal stopped it.
     Interrupted = 130,
 }

@@ -11,6 +11,7 @@
 
 mod accuracy;
 mod cli;
+mod compare;
 mod config;
 mod console;
 mod disk;
@@ -21,6 +22,7 @@ mod folder;
 mod identity;
 mod init;
 mod mock;
+mod opprof;
 mod outcome;
 mod plan;
 mod preflight;
@@ -53,9 +55,11 @@ fn main() -> ExitCode {
     let console = Console::new(match &cli.command {
         Command::Run(args) => args.output,
         Command::Quickstart(args) => args.output,
-        Command::Events(_)
+        Command::Compare(_)
+        | Command::Events(_)
         | Command::Init(_)
         | Command::Mock(_)
+        | Command::Opprof(_)
         | Command::Probe(_)
         | Command::Report(_)
         | Command::Validate(_) => plain,
@@ -84,6 +88,8 @@ fn dispatch(command: &Command, console: &Console) -> Result<Exit, Failure> {
         Command::Mock(args) => mock::mock(args),
         Command::Report(args) => report::report(args, console),
         Command::Events(args) => events::events(args, console),
+        Command::Compare(args) => compare::compare(args, console),
+        Command::Opprof(command) => opprof::opprof(command, console),
     }
 }
 

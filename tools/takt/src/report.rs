@@ -31,6 +31,12 @@ pub(crate) fn report(args: &ReportArgs, console: &Console) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
+/// The result of the run in `folder`, from its journal if it has one.
+pub(crate) fn of_folder(folder: &Path, console: &Console) -> Result<ResultDoc, Failure> {
+    let folder = folder.to_owned();
+    read(&ReportArgs { folder, format: Format::Json, exact: false, run_programs: false }, console)
+}
+
 fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     let (folder, exact) = (&*args.folder, args.exact);
     if !folder.is_dir() {

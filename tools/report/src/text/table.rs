@@ -1,7 +1,8 @@
 //! Columns: the first few to the left, the others to the right, empty ones left out.
 
 /// Rows under a head.
-pub(super) struct Table {
+#[derive(Clone, Debug)]
+pub struct Table {
     left: usize,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -9,23 +10,25 @@ pub(super) struct Table {
 
 impl Table {
     /// A table without rows, its first `left` columns of words.
-    pub(super) fn new(left: usize, head: &[&str]) -> Self {
+    #[must_use]
+    pub fn new(left: usize, head: &[&str]) -> Self {
         Self { left, head: head.iter().map(|&cell| cell.to_owned()).collect(), rows: Vec::new() }
     }
 
     /// Adds a row, one cell for each column; an empty cell is one without a value.
-    pub(super) fn row(&mut self, cells: Vec<String>) {
+    pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.head.len());
         self.rows.push(cells);
     }
 
     /// Is there no row?
-    pub(super) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Prints it, indented by two.
-    pub(super) fn print(&self, out: &mut String) {
+    pub fn print(&self, out: &mut String) {
         let widths: Vec<usize> = (0..self.head.len()).map(|column| self.width(column)).collect();
         for row in std::iter::once(&self.head).chain(&self.rows) {
             out.push(' ');

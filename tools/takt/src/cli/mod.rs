@@ -3,6 +3,7 @@
 mod endpoint;
 mod init;
 mod mock;
+mod opprof;
 mod probe;
 mod run;
 mod validate;
@@ -15,6 +16,9 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 pub(crate) use endpoint::EndpointArgs;
 pub(crate) use init::{InitArgs, Template};
 pub(crate) use mock::{MockArgs, MockMode};
+pub(crate) use opprof::{
+    CheckArgs, ExpertsArgs, GateArgs, JoinArgs, OpprofCommand, PairArgs, RunConfig, TraceArgs,
+};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use run::{Arrivals, RunArgs};
 pub(crate) use validate::ValidateArgs;
@@ -47,6 +51,11 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Print the journal of a run as JSON, a line for each event
     Events(EventsArgs),
+    /// Compare two runs, or pairs of runs, metric by metric with intervals
+    Compare(CompareArgs),
+    /// What the server was doing: step records and profiler traces, checked, judged, joined
+    #[command(subcommand)]
+    Opprof(OpprofCommand),
 }
 
 /// `takt quickstart`
@@ -96,6 +105,14 @@ pub(crate) struct EventsArgs {
     /// Only events of this type, such as sample.complete, or of a family, such as sample; may be repeated
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Vec<String>,
+}
+
+/// `takt compare`
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompareArgs {
+    /// Run folders: A and B, and more pairs of the same two in turn (A B A B …)
+    #[arg(value_name = "DIR", num_args = 2.., required = true)]
+    pub(crate) runs: Vec<PathBuf>,
 }
 
 /// How much is said, and how.
@@ -180,4 +197,4 @@ Examples:
   takt events runs/monday --type sample.complete
 
 Exit codes: 0 done, 1 internal error, 2 wrong input, 3 endpoint unreachable or set-up failed,
-4 the run failed, 5 not valid (with --strict), 130 interrupted.";
+4 the run failed, 5 not valid (with --strict) or FAIL, 6 INCONCLUSIVE, 130 interrupted.";

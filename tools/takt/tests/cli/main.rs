@@ -20,6 +20,7 @@ mod journal;
 mod killed;
 mod limits;
 mod mock;
+mod opprof;
 mod probe;
 mod replay;
 mod report;

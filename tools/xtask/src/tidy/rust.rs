@@ -10,7 +10,15 @@ const UNSAFE_FOLDER: &str = "io/net/src/sys";
 const UNSAFE_CRATE: &str = "io/net";
 
 /// Crates at the edge: they read clocks, open files and sockets, and start threads.
-const EDGE: [&str; 6] = ["io/net", "io/recorder", "tools/takt", "tools/xtask", "bench", "tests"];
+const EDGE: [&str; 7] = [
+    "io/net",
+    "io/recorder",
+    "tools/opprof/recorder",
+    "tools/takt",
+    "tools/xtask",
+    "bench",
+    "tests",
+];
 
 /// Crates whose types may be `Serialize`: what is written for others to read is a promise. Records and
 /// the result's schema, the command's configuration, and programs that promise nothing to anybody.

@@ -1,0 +1,29 @@
+//! `takt opprof`: what the server was doing. Files are opened and text is printed here; what is read and
+//! judged is in `takt-opprof`.
+
+mod attribute;
+mod check;
+mod experts;
+mod files;
+mod gate;
+mod join;
+mod pairs;
+mod records;
+
+pub(crate) use gate::comparable;
+
+use crate::cli::OpprofCommand;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+
+/// Carries the command out.
+pub(crate) fn opprof(command: &OpprofCommand, console: &Console) -> Result<Exit, Failure> {
+    match command {
+        OpprofCommand::Check(args) => check::check(args, console),
+        OpprofCommand::Attribute(args) => attribute::attribute(args, console),
+        OpprofCommand::Calibrate(args) => attribute::calibrate(args, console),
+        OpprofCommand::Experts(args) => experts::experts(args),
+        OpprofCommand::Join(args) => join::join(args, console),
+        OpprofCommand::Gate(args) => gate::gate(args, console),
+    }
+}
