@@ -71,4 +71,4 @@ pub use session::{
     CompletedHook, EndedHook, Limits, OutcomeSlot, PhaseConfig, PhaseOutcome, Session,
     SessionConfig, SessionMsg, SessionOutcome, SessionState,
 };
-pub use strategy::{Burst, Concurrency, Pace, Strategy, Timed};
+pub use strategy::{Burst, Concurrency, Pace, Paced, Pacer, Strategy, Timed};

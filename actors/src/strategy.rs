@@ -2,10 +2,12 @@
 
 mod burst;
 mod concurrency;
+mod paced;
 mod timed;
 
 pub use burst::Burst;
 pub use concurrency::Concurrency;
+pub use paced::{Paced, Pacer};
 pub use timed::Timed;
 
 use takt_record::{Completed, RequestKey};
@@ -25,6 +27,13 @@ pub trait Strategy {
 
     /// A request of an earlier phase, undrained, has ended: it frees its place and counts for nothing.
     fn inherited_ended(&mut self, _pace: &mut dyn Pace) {}
+
+    /// A clock outside the reactor says that arrival `ordinal` is due, `None` after the last; see
+    /// [`Pacer`].
+    fn arrived(&mut self, _ordinal: u64, _scheduled: Option<Nanos>, _pace: &mut dyn Pace) {}
+
+    /// The phase issues nothing more, whatever ended that. Called once.
+    fn issuing_ended(&mut self) {}
 }
 
 /// A strategy's hold on its phase.

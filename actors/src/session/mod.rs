@@ -60,6 +60,15 @@ pub enum SessionMsg {
     Stop,
     /// A moment that the strategy of a phase asked for.
     Tick(PhaseId, u64),
+    /// A clock outside the reactor says that an arrival of a phase is due; see [`crate::Pacer`].
+    Arrival {
+        /// The phase whose arrival it is.
+        phase: PhaseId,
+        /// Its number, from 0.
+        ordinal: u64,
+        /// When it is due; `None`: the last one was the one before.
+        scheduled: Option<Nanos>,
+    },
     /// A span of a phase is over.
     PhaseOver(PhaseId),
     /// The drain of a phase, or the grace time of a stop, has run out.
@@ -268,6 +277,7 @@ impl Session {
             return;
         }
         running.draining = true;
+        running.strategy.issuing_ended();
         let id = running.issuer.id;
         let grace = match self.stop {
             Stop::No => running.drain_timeout.filter(|_| running.drain_after),
@@ -458,13 +468,18 @@ impl Actor for Session {
                     self.with_strategy(cx, |strategy, hand| strategy.tick(token, hand));
                 }
             }
+            SessionMsg::Arrival { phase, ordinal, scheduled } if current == Some(phase) => {
+                if self.running.as_ref().is_some_and(|running| !running.draining) {
+                    self.with_strategy(cx, |s, hand| s.arrived(ordinal, scheduled, hand));
+                }
+            }
             SessionMsg::PhaseOver(phase) if current == Some(phase) => {
                 if let Some(running) = &mut self.running {
                     running.issuer.close_if_over(cx.now());
                 }
                 self.issuing_may_have_ended(cx);
             }
-            SessionMsg::Tick(..) | SessionMsg::PhaseOver(_) => {}
+            SessionMsg::Tick(..) | SessionMsg::PhaseOver(_) | SessionMsg::Arrival { .. } => {}
             SessionMsg::DrainOver(phase) => self.drain_over(phase, cx),
             SessionMsg::CancelOver => self.forsake(cx),
             SessionMsg::IdlePerhaps => self.idle_perhaps(cx),

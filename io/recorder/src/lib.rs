@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  reactor thread                               recorder thread
-//!  Publisher --> RingSink ==== full blocks ====> journal file, then fold, then tick
+//!  Publisher --> RingSink ==== full blocks ====> clean, journal file, outlets, fold; now and then tick
 //!                         <=== empty blocks ====
 //! ```
 //!
@@ -45,12 +45,16 @@
 
 mod file;
 mod keep;
+mod outlet;
+#[cfg(feature = "zmq")]
+pub mod publish;
 mod recorder;
 mod ring;
 mod worker;
 
 pub use file::{JOURNAL_FOLDER, journal_files, journal_path, open_journal};
 pub use keep::Keep;
+pub use outlet::{Clean, Outlet};
 pub use recorder::{Finished, JournalConfig, Recorder, RecorderConfig, RecorderHandle};
 pub use ring::RingSink;
 pub use worker::{Tick, panic_words};

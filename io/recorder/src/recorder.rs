@@ -12,11 +12,12 @@ use takt_time::{Anchor, Span};
 
 use crate::file::JournalFile;
 use crate::keep::Keep;
+use crate::outlet::{Clean, Outlet};
 use crate::ring::{IDLE, RingSink, ring};
 use crate::worker::{Tick, Times, Worker};
 
 /// What a recorder needs to know.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RecorderConfig {
     /// The head of the journal.
     pub plan: SessionPlan,
@@ -26,6 +27,10 @@ pub struct RecorderConfig {
     pub anchor: fn() -> Anchor,
     /// Blocks that the ring holds.
     pub ring_blocks: usize,
+    /// Sees each block first and may replace it.
+    pub cleaner: Option<Box<dyn Clean>>,
+    /// Where blocks go besides.
+    pub outlets: Vec<Box<dyn Outlet>>,
 }
 
 /// Where the journal goes and what it keeps.
@@ -68,13 +73,15 @@ pub struct Finished<F> {
     /// The words of a panic in the fold or the tick. The fold stopped there, the journal did not:
     /// fold it again.
     pub fold_panic: Option<String>,
+    /// The words of a panic in an outlet. None of them was used from then on.
+    pub outlet_panic: Option<String>,
 }
 
 impl RecorderConfig {
     /// No journal, and a ring of 64 blocks.
     #[must_use]
     pub fn new(plan: SessionPlan, anchor: fn() -> Anchor) -> Self {
-        Self { plan, journal: None, anchor, ring_blocks: 64 }
+        Self { plan, journal: None, anchor, ring_blocks: 64, cleaner: None, outlets: Vec::new() }
     }
 }
 
@@ -111,11 +118,14 @@ impl Recorder {
             ring: source,
             closing: Arc::clone(&closing),
             anchor: config.anchor,
+            cleaner: config.cleaner,
             journal,
+            outlets: config.outlets,
             fold,
             tick,
             times: Times::default(),
             panic: None,
+            outlet_panic: None,
         };
         let builder = thread::Builder::new().name("takt-recorder".into());
         let thread = Some(builder.spawn(move || worker.run())?);

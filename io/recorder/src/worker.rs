@@ -11,6 +11,7 @@ use takt_record::{Block, BlockWriter, Fold, JournalStats, Record, fold_block};
 use takt_time::{Anchor, Nanos, Span};
 
 use crate::file::JournalFile;
+use crate::outlet::{Clean, Outlet};
 use crate::recorder::Finished;
 use crate::ring::{IDLE, RingSource};
 
@@ -32,11 +33,14 @@ pub(crate) struct Worker<F, T> {
     pub(crate) ring: RingSource,
     pub(crate) closing: Arc<AtomicBool>,
     pub(crate) anchor: fn() -> Anchor,
+    pub(crate) cleaner: Option<Box<dyn Clean>>,
     pub(crate) journal: Option<JournalFile>,
+    pub(crate) outlets: Vec<Box<dyn Outlet>>,
     pub(crate) fold: F,
     pub(crate) tick: T,
     pub(crate) times: Times,
     pub(crate) panic: Option<String>,
+    pub(crate) outlet_panic: Option<String>,
 }
 
 /// When what is due next.
@@ -74,14 +78,30 @@ impl<F: Fold, T: FnMut(&F, Tick<'_>)> Worker<F, T> {
         true
     }
 
-    /// The journal first, so that a fault in the fold costs no data.
+    /// The journal first, so that a fault in the fold costs no data. What must not be recorded is gone
+    /// by then.
     fn take(&mut self, block: &Block) {
+        let cleaned = self.cleaner.as_mut().and_then(|cleaner| cleaner.clean(block));
+        let block = cleaned.as_ref().unwrap_or(block);
         if let Some(journal) = &mut self.journal {
             journal.append(block);
+        }
+        if !self.outlets.is_empty() {
+            self.send_on(|outlet| outlet.block(block));
         }
         self.guarded(|worker| {
             fold_block(block, &mut worker.fold).expect("blocks of this process can be read");
         });
+    }
+
+    fn send_on(&mut self, mut tell: impl FnMut(&mut dyn Outlet)) {
+        let outlets = self.outlets.iter_mut();
+        let sent =
+            catch_unwind(AssertUnwindSafe(|| outlets.for_each(|outlet| tell(outlet.as_mut()))));
+        if let Err(panic) = sent {
+            self.outlet_panic = Some(panic_words(panic.as_ref()));
+            self.outlets.clear();
+        }
     }
 
     /// Writes an anchor, flushes and looks, each when it is due.
@@ -123,6 +143,7 @@ impl<F: Fold, T: FnMut(&F, Tick<'_>)> Worker<F, T> {
             journal.flush();
         }
         self.look((self.anchor)(), true);
+        self.send_on(|outlet| outlet.end());
         Finished {
             journal: self.journal.as_ref().map(JournalFile::stats).unwrap_or_default(),
             sampled: self.journal.as_ref().is_some_and(JournalFile::sampled),
@@ -130,6 +151,7 @@ impl<F: Fold, T: FnMut(&F, Tick<'_>)> Worker<F, T> {
             error: self.journal.and_then(JournalFile::close),
             fold: self.fold,
             fold_panic: self.panic,
+            outlet_panic: self.outlet_panic,
         }
     }
 

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 use takt_record::{
-    Completed, Fold, Issued, JournalEnd, JournalSummary, Outcome, PhaseId, Publisher,
-    PublisherConfig, Record, RequestKey, SessionEvent, SessionPlan, SessionRecord, SharedPublisher,
-    Times, TokenCounts, TornReason, fold_journal,
+    Block, BlockWriter, Completed, Fold, Issued, JournalEnd, JournalSummary, Outcome, PhaseId,
+    Publisher, PublisherConfig, Record, RequestKey, SessionEvent, SessionPlan, SessionRecord,
+    SharedPublisher, Times, TokenCounts, TornReason, fold_journal,
 };
 use takt_recorder::{
-    Finished, JournalConfig, Keep, Recorder, RecorderConfig, journal_files, journal_path,
-    open_journal,
+    Clean, Finished, JournalConfig, Keep, Outlet, Recorder, RecorderConfig, journal_files,
+    journal_path, open_journal,
 };
 use takt_time::{Anchor, Nanos, Span};
 
@@ -324,4 +324,76 @@ fn the_fold_is_shown_while_it_grows_and_once_at_the_end() {
     assert!(seen.is_sorted());
     assert_eq!(seen.last(), Some(&(records.len(), true)));
     assert_eq!(seen.iter().filter(|(_, last)| *last).count(), 1);
+}
+
+/// Leaves out the requests.
+#[derive(Debug)]
+struct NoRequests;
+
+impl Clean for NoRequests {
+    fn clean(&mut self, block: &Block) -> Option<Block> {
+        let mut writer = BlockWriter::new(Block::with_capacity(block.capacity()));
+        for record in block.iter().map_while(Result::ok) {
+            if !matches!(record, Record::Issued(_) | Record::Completed(_)) {
+                writer.push(&record).expect("it came from a block of that size");
+            }
+        }
+        Some(writer.take(Block::with_capacity(0)))
+    }
+}
+
+/// Passes on what it is sent, as text.
+#[derive(Debug)]
+struct Told(mpsc::Sender<String>);
+
+impl Outlet for Told {
+    fn block(&mut self, block: &Block) {
+        for record in block.iter().map_while(Result::ok) {
+            assert!(!format!("{record:?}").contains("Interrupted"), "told to break");
+            self.0.send(format!("{record:?}")).expect("the test listens");
+        }
+    }
+}
+
+#[test]
+fn k3_what_is_cleaned_out_of_a_block_reaches_neither_journal_nor_outlet_nor_fold() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tell, told) = mpsc::channel();
+    let mut config = config(Some(JournalConfig::new(folder.path().to_owned())));
+    config.cleaner = Some(Box::new(NoRequests));
+    config.outlets = vec![Box::new(Told(tell))];
+    let (sink, handle) =
+        Recorder::start(config, Kept::default(), |_, _| {}).expect("the folder can be written");
+    let publisher = publisher(sink);
+    let records = session(100);
+    for record in &records {
+        publisher.push(record);
+    }
+    assert!(handle.drain(&publisher, PATIENCE));
+    let finished = handle.finish();
+    let frame = text(&[records[0], records[records.len() - 1]]);
+    assert_eq!(finished.fold.records, frame);
+    assert_eq!(read(&journal_path(folder.path(), 0)).0.records, frame);
+    let told: Vec<_> = told.iter().filter(|record| !record.starts_with("Clock")).collect();
+    assert_eq!(told, frame);
+}
+
+#[test]
+fn an_outlet_that_breaks_is_used_no_more_and_the_rest_goes_on() {
+    let (tell, _told) = mpsc::channel();
+    let mut config = config(None);
+    config.outlets = vec![Box::new(Told(tell))];
+    let (sink, handle) = Recorder::start(config, Kept::default(), |_, _| {}).expect("a thread");
+    let publisher = publisher(sink);
+    let event = SessionEvent::Interrupted;
+    publisher.push(&Record::Session(SessionRecord { at: Nanos::ZERO, event }));
+    publisher.flush();
+    let records = session(3);
+    for record in &records {
+        publisher.push(record);
+    }
+    assert!(handle.drain(&publisher, PATIENCE));
+    let finished = handle.finish();
+    assert_eq!(finished.fold.records.len(), 1 + records.len());
+    assert_eq!(finished.outlet_panic.as_deref(), Some("told to break"));
 }

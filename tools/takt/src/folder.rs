@@ -27,6 +27,14 @@ impl RunFolder {
         Ok(Self { path })
     }
 
+    /// The folder `path` as it is, made if need be: for a file or two beside what is there.
+    #[cfg(feature = "zmq")]
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let made = fs::create_dir_all(path.join("metrics"));
+        made.map_err(|error| cannot(path, &error, Exit::Setup))?;
+        Ok(Self { path: path.to_owned() })
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -10,10 +10,13 @@
 )]
 
 mod accuracy;
+#[cfg(feature = "zmq")]
+mod aggregate;
 mod cli;
 mod compare;
 mod config;
 mod console;
+mod control;
 mod disk;
 mod events;
 mod exit;
@@ -24,6 +27,12 @@ mod init;
 mod mock;
 mod opprof;
 mod outcome;
+#[cfg(feature = "zmq")]
+mod outlets;
+#[cfg(not(feature = "zmq"))]
+#[path = "no_outlets.rs"]
+mod outlets;
+mod pacer;
 mod plan;
 mod preflight;
 mod probe;
@@ -36,6 +45,8 @@ mod run;
 mod said;
 mod samples;
 mod scrub;
+#[cfg(feature = "zmq")]
+mod service;
 mod stops;
 mod validate;
 mod watched;
@@ -62,7 +73,10 @@ fn main() -> ExitCode {
         | Command::Opprof(_)
         | Command::Probe(_)
         | Command::Report(_)
+        | Command::Stop(_)
         | Command::Validate(_) => plain,
+        #[cfg(feature = "zmq")]
+        Command::Aggregate(_) | Command::Pacer(_) => plain,
     });
     // A panic has printed its words already; it must not choose the exit code as well.
     let done = catch_unwind(AssertUnwindSafe(|| dispatch(&cli.command, &console)));
@@ -90,6 +104,11 @@ fn dispatch(command: &Command, console: &Console) -> Result<Exit, Failure> {
         Command::Events(args) => events::events(args, console),
         Command::Compare(args) => compare::compare(args, console),
         Command::Opprof(command) => opprof::opprof(command, console),
+        Command::Stop(args) => control::stop(args),
+        #[cfg(feature = "zmq")]
+        Command::Aggregate(args) => aggregate::aggregate(args, console),
+        #[cfg(feature = "zmq")]
+        Command::Pacer(args) => pacer::pacer(args),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use takt_record::{JournalNote, PhaseKind, ResultDoc, RunState, VerdictStatus};
+use takt_record::{JournalNote, PhaseKind, Reason, ResultDoc, RunState, VerdictStatus};
 use takt_recorder::Finished;
 use takt_report::Limits;
 
@@ -11,9 +11,13 @@ use crate::cli::Format;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::folder::RunFolder;
+use crate::outlets::Aggregated;
 use crate::run::Options;
 use crate::said;
 use crate::watched::Watched;
+
+/// The final snapshot within a run folder.
+pub(crate) const SNAPSHOT: &str = "metrics/final_snapshot.json";
 
 /// How the reactor ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +34,7 @@ pub(crate) enum Ended {
 pub(crate) fn report(
     ended: &Ended,
     finished: Finished<Watched>,
+    aggregated: &Aggregated,
     folder: &RunFolder,
     options: Options<'_>,
     console: &Console,
@@ -37,6 +42,9 @@ pub(crate) fn report(
     let mut faults = Vec::new();
     if let Some(error) = &finished.error {
         faults.push(format!("the journal stops before its end: {error}"));
+    }
+    if let Some(words) = &finished.outlet_panic {
+        faults.push(format!("a fault of takt in publishing: {words}"));
     }
     let note = journal_note(&finished);
     let panicked = finished.fold_panic.clone();
@@ -49,6 +57,10 @@ pub(crate) fn report(
         }
     };
     let mut result = fold.result(&Limits::default());
+    if let Some(says) = aggregated.lost() {
+        console.warn(&says);
+        result.verdict.reasons.push(remark("aggregator_lost", says));
+    }
     result.journal = note;
     let programs = match ended {
         Ended::Complete => Programs::Run,
@@ -62,9 +74,10 @@ pub(crate) fn report(
     let text = said::text(&result);
     let json = to_json(&result);
     let snapshot = to_json(&fold.snapshot(0, fold.last_at(), true));
-    for (name, contents) in
-        [("result.json", &json), ("report.txt", &text), ("metrics/final_snapshot.json", &snapshot)]
-    {
+    // An aggregator of the run's own has written the snapshot already.
+    let snapshot = (!aggregated.is_here()).then_some((SNAPSHOT, &snapshot));
+    let files = [("result.json", &json), ("report.txt", &text)];
+    for (name, contents) in files.into_iter().chain(snapshot) {
         if let Err(error) = folder.write(name, contents.as_bytes()) {
             faults.push(error.to_string());
         }
@@ -91,6 +104,12 @@ fn journal_note(finished: &Finished<Watched>) -> Option<JournalNote> {
         stopped: finished.error.as_ref().map(ToString::to_string),
         ..crate::report::note(finished.journal)
     })
+}
+
+/// Something worth knowing that makes the run no worse.
+fn remark(name: &str, says: String) -> Reason {
+    let status = VerdictStatus::Valid;
+    Reason { phase: None, name: name.to_owned(), status, value: 1.0, limit: 0.0, says }
 }
 
 /// A document as a file and stdout hold it.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use takt_actors::{
     Arrivals, BadArrivals, Burst, Chance, Concurrency, Constant, Gamma, Gaps, Limits, Mt19937,
-    Order, PhaseConfig, Poisson, Purpose, Ramp, ReferencePoisson, Strategy, Timed, Trace, stream,
+    Order, Paced, Pacer, PhaseConfig, Poisson, Purpose, Ramp, ReferencePoisson, Strategy, Timed,
+    Trace, stream,
 };
 use takt_record::{PhaseKind, PhasePlan, RampRates, SessionPlan};
 use takt_time::Span;
@@ -63,15 +64,24 @@ fn mean_rate(load: &Load, times: &[Span]) -> Option<f64> {
     Some((times.len() - 1) as f64 / last.as_secs_f64() * load.speed())
 }
 
-/// What the session is to do in a phase over `samples` samples, at `times` if it replays some.
+/// What the session is to do in a phase over `samples` samples, at `times` if it replays some. `clock` says
+/// when they have come, if that is not the reactor's business.
 pub(crate) fn phase(
     config: &Config,
     phase: &Phase,
     samples: u32,
     times: Option<&Arc<[Span]>>,
+    clock: Option<Box<dyn Pacer>>,
 ) -> anyhow::Result<PhaseConfig> {
     let order = order(config, phase, samples)?;
-    let strategy = strategy(config.rng, phase, order, times)?;
+    let strategy: Box<dyn Strategy> = match (arrivals(config.rng, phase, times)?, clock) {
+        (Some(_), Some(clock)) => Box::new(Paced::new(clock, order)),
+        (Some(arrivals), None) => Box::new(Timed::new(arrivals, order)),
+        (None, _) => match phase.load {
+            Load::Concurrency { target } => Box::new(Concurrency::new(order, target)),
+            _ => Box::new(Burst::new(order, phase.load.in_flight())),
+        },
+    };
     Ok(PhaseConfig {
         name: phase.name.clone(),
         kind: phase.kind,
@@ -116,18 +126,15 @@ fn order(config: &Config, phase: &Phase, samples: u32) -> anyhow::Result<Order> 
     })
 }
 
-fn strategy(
+/// When a timed phase sends, at `times` if it replays some; `None` of one that is not timed.
+pub(crate) fn arrivals(
     rng: Generator,
     phase: &Phase,
-    order: Order,
     times: Option<&Arc<[Span]>>,
-) -> Result<Box<dyn Strategy>, BadArrivals> {
+) -> Result<Option<Box<dyn Arrivals>>, BadArrivals> {
     let gaps = || stream(phase.seed, Purpose::Arrivals);
     let arrivals: Box<dyn Arrivals> = match phase.load {
-        Load::MaxThroughput { max_in_flight } => {
-            return Ok(Box::new(Burst::new(order, Some(max_in_flight))));
-        }
-        Load::Concurrency { target } => return Ok(Box::new(Concurrency::new(order, target))),
+        Load::MaxThroughput { .. } | Load::Concurrency { .. } => return Ok(None),
         Load::Poisson { rate } => match rng {
             Generator::Xoshiro => Box::new(Poisson::new(rate, gaps())?),
             Generator::Mt19937 => Box::new(ReferencePoisson::new(rate, Mt19937::new(phase.seed))?),
@@ -147,7 +154,7 @@ fn strategy(
             Box::new(Trace::new(times.cloned().unwrap_or_default(), speed)?)
         }
     };
-    Ok(Box::new(Timed::new(arrivals, order)))
+    Ok(Some(arrivals))
 }
 
 /// The requests of one pass of a phase over `samples` samples: every one as often as it is to be asked.

@@ -7,7 +7,7 @@ use takt_actors::{
     Client, ClientConfig, OutcomeSlot, PhaseConfig, Session, SessionConfig, SessionMsg,
     SessionState,
 };
-use takt_engine::{Remote, System};
+use takt_engine::{Addr, System};
 use takt_net::schedstat::Accounts;
 use takt_net::{MioHost, WaitMode, affinity};
 use takt_record::{
@@ -20,6 +20,7 @@ use takt_time::Span;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::outcome::Ended;
+use crate::pacer::Clock;
 use crate::stops::{STOP_GRACE, Stops};
 
 /// What the reactor is to do.
@@ -31,6 +32,8 @@ pub(crate) struct Work {
     pub(crate) core: Option<usize>,
     pub(crate) idle_timeout: Option<Span>,
     pub(crate) run_timeout: Option<Span>,
+    /// Who waits for the moments of a schedule, when the reactor does not.
+    pub(crate) clock: Option<Clock>,
 }
 
 /// Runs the session to its end on this thread.
@@ -38,7 +41,7 @@ pub(crate) struct Work {
 /// # Errors
 /// When it could not be set up; nothing was sent then.
 pub(crate) fn run<F>(
-    work: Work,
+    mut work: Work,
     sink: Box<dyn BlockSink>,
     recorder: &RecorderHandle<F>,
     stops: &Stops,
@@ -53,10 +56,15 @@ pub(crate) fn run<F>(
     let host = MioHost::new(work.wait).or_exit(Exit::Setup)?;
     let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
     let mut system = System::new(host);
-    let (outcome, remote) = spawn(&mut system, work, &publisher, console);
-    stops.tell(remote);
+    let clock = work.clock.take();
+    let (outcome, session) = spawn(&mut system, work, &publisher, console);
+    let clock = clock.map(|clock| clock.start(&mut system, &session)).transpose()?;
+    stops.tell(system.remote(&session, REMOTE));
     let ran = guarded(|| system.run());
     stops.over();
+    // The strategies go with the system, and hold the line to the clock.
+    drop(system);
+    drop(clock);
     let ended = match ran {
         Ok(Ok(())) => match outcome.take().map(|outcome| outcome.state) {
             Some(SessionState::Complete) => Ended::Complete,
@@ -81,7 +89,7 @@ fn spawn(
     work: Work,
     publisher: &SharedPublisher,
     console: &Console,
-) -> (OutcomeSlot, Remote<SessionMsg>) {
+) -> (OutcomeSlot, Addr<SessionMsg>) {
     let client = Client::spawn(system, work.client, publisher.clone(), BURST);
     let accounts = Accounts::of_this_thread();
     let config = SessionConfig {
@@ -97,7 +105,7 @@ fn spawn(
     };
     let (session, outcome) = Session::new(config, Box::new(client.clone()), publisher.clone());
     let session = system.spawn(session, IN_FLIGHT);
-    let remote = system.remote(&session, REMOTE);
+    let address = session.clone();
     let console = console.clone();
     client.when_warm(move |warmed| {
         if let Some(error) = warmed.error {
@@ -106,7 +114,7 @@ fn spawn(
         console.debug(format!("{} connections opened beforehand", warmed.stand));
         session.send(SessionMsg::Begin);
     });
-    (outcome, remote)
+    (outcome, address)
 }
 
 fn probe(accounts: &Accounts, health: &mut Health) {
@@ -213,6 +221,7 @@ mod tests {
             core: None,
             idle_timeout: None,
             run_timeout: None,
+            clock: None,
         };
         let output = OutputArgs { format: Format::Text, quiet: true, log_level: LogLevel::Error };
         let console = Console::new(output);

@@ -3,7 +3,8 @@
 //! ```text
 //! samples prepared ─> endpoints reached ─> folder, config.yaml ─> recorder thread ─> reactor (this thread)
 //!                                                                     │ journal, fold, progress   │
-//!    result.json, report.txt, stdout <── fold <── recorder finished <─┴────── ring of records <───┘
+//!    result.json, report.txt, stdout <── fold <── recorder finished <─┼────── ring of records <───┘
+//!                                                                     └ subscribers, aggregator
 //! ```
 //!
 //! All that can be known to be wrong is known before the first send. After it there is always a report.
@@ -15,26 +16,29 @@ use std::rc::Rc;
 use takt_actors::{Balance, ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _};
 use takt_net::affinity::PinError;
 use takt_net::{affinity, limits, signals};
-use takt_record::SessionPlan;
+use takt_record::{PhaseId, SessionPlan};
 use takt_recorder::{JournalConfig, Keep, Recorder, RecorderConfig};
 use takt_time::Span;
 
 use crate::accuracy;
 use crate::cli::{Format, RunArgs};
-use crate::config::{Config, Phase};
+use crate::config::{Config, Pacer, Phase};
 use crate::console::Console;
+use crate::control::Control;
 use crate::disk;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
 use crate::identity::{self, Identity};
 use crate::outcome::{self, Ended};
+use crate::outlets::Outlets;
+use crate::pacer::{Clock, Line};
 use crate::plan;
 use crate::preflight::{self, Reached};
 use crate::progress::Progress;
 use crate::reactor::{self, Work};
 use crate::replay;
 use crate::samples::{self, Prepared};
-use crate::scrub::ScrubbingSink;
+use crate::scrub::Scrubber;
 use crate::stops::Stops;
 use crate::watched::Watched;
 
@@ -64,7 +68,8 @@ pub(crate) fn measure(
     signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
     let times = times(config, &prepared)?;
-    let phases = phases(config, &prepared, &times)?;
+    let line = (config.pacer != Pacer::Inline).then(Line::new);
+    let phases = phases(config, &prepared, &times, line.as_ref())?;
     let allowed = connections_allowed(config, console);
     let reached = reach(config, console)?;
     let identity = Identity::new(takt_net::anchor()).or_exit(Exit::Setup)?;
@@ -80,13 +85,29 @@ pub(crate) fn measure(
     if let Some(core) = config.core {
         affinity::keep_off(core).or_exit(Exit::Setup)?;
     }
+    let control = config.control.as_deref().map(Control::bind).transpose()?;
+    if let Some(control) = &control {
+        let (stops, console) = (stops.clone(), console.clone());
+        control.serve(move || stops.ask(&console)).or_exit(Exit::Setup)?;
+    }
+    let mut outlets = Outlets::open(config, &plan, &folder, console)?;
+    let clock = Clock::new(config, line, &times, &mut outlets, &plan)?;
+    let mut recording = recorder_config(config, &plan, &folder);
+    let mut snapshots;
+    (recording.outlets, snapshots) = outlets.take();
+    let status = control.as_ref().map(Control::status);
     let mut progress = Progress::new(console, config, &lengths);
-    let (sink, recorder) = Recorder::start(
-        recorder_config(config, &plan, &folder),
-        Watched::new(plan.clone()),
-        move |watched, tick| progress.look(watched, tick.now.mono, tick.last),
-    )
-    .or_exit(Exit::Setup)?;
+    let (sink, recorder) =
+        Recorder::start(recording, Watched::new(plan.clone()), move |watched, tick| {
+            progress.look(watched, tick.now.mono, tick.last);
+            if let Some(status) = &status {
+                status.set(watched.live(tick.now.mono));
+            }
+            if let Some(snapshots) = &mut snapshots {
+                snapshots.look(watched, &tick);
+            }
+        })
+        .or_exit(Exit::Setup)?;
 
     let work = Work {
         client: client(config, allowed, &reached, &prepared),
@@ -96,14 +117,9 @@ pub(crate) fn measure(
         core: config.core,
         idle_timeout: config.limits.endpoint_response_idle_timeout,
         run_timeout: config.limits.run_timeout,
+        clock,
     };
-    let reacted = reactor::run(
-        work,
-        Box::new(ScrubbingSink::new(sink, &config.secrets)),
-        &recorder,
-        &stops,
-        console,
-    );
+    let reacted = reactor::run(work, Box::new(sink), &recorder, &stops, console);
     let finished = recorder.finish();
     let ended = match reacted {
         Ok(ended) => ended,
@@ -111,7 +127,10 @@ pub(crate) fn measure(
         Err(failure) if failure.exit != Exit::Internal => return Err(failure),
         Err(failure) => Ended::Panicked(failure.error.to_string()),
     };
-    outcome::report(&ended, finished, &folder, options, console)
+    let aggregated = outlets.aggregated();
+    let exit = outcome::report(&ended, finished, &aggregated, &folder, options, console);
+    outlets.close(console);
+    exit
 }
 
 /// When the phases that replay a recording send.
@@ -128,11 +147,13 @@ pub(crate) fn phases(
     config: &Config,
     prepared: &[Rc<RefCell<Prepared>>],
     times: &plan::Times,
+    line: Option<&Line>,
 ) -> Result<Vec<PhaseConfig>, Failure> {
-    let pairs = config.phases.iter().zip(prepared).zip(times);
+    let pairs = (0..).map(PhaseId).zip(config.phases.iter().zip(prepared).zip(times));
     pairs
-        .map(|((phase, samples), times)| {
-            plan::phase(config, phase, samples.borrow().len(), times.as_ref())
+        .map(|(id, ((phase, samples), times))| {
+            let clock = line.map(|line| line.hold(id));
+            plan::phase(config, phase, samples.borrow().len(), times.as_ref(), clock)
         })
         .collect::<Result<_, _>>()
         .or_exit(Exit::Input)
@@ -190,6 +211,7 @@ fn host(reached: &[Reached], config: &Config) -> serde_json::Value {
 
 fn recorder_config(config: &Config, plan: &SessionPlan, folder: &RunFolder) -> RecorderConfig {
     let mut recorder = RecorderConfig::new(plan.clone(), takt_net::anchor);
+    recorder.cleaner = Some(Box::new(Scrubber::new(&config.secrets)));
     recorder.journal = config.journal.one_in.map(|number| JournalConfig {
         run: folder.path().to_owned(),
         keep: if number.get() == 1 { Keep::All } else { Keep::OneIn(number) },

@@ -1,43 +1,44 @@
 //! Secrets taken out of what servers say, before it is recorded.
 //!
 //! Some servers repeat the key that they refuse in the text of the error. Records hold such texts, and
-//! they go into the journal, the report and the console. So blocks are searched on their way to the
-//! recorder: one pass over bytes that are in the cache anyway, and only the rare block in which something
-//! is found is taken apart.
+//! they go into the journal, the report, the console and to subscribers. So the recorder's thread searches
+//! each block before anyone else sees it: one pass over its bytes, and only the rare block in which
+//! something is found is taken apart. The reactor pays nothing for it.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use memchr::memmem::Finder;
-use takt_record::{Block, BlockSink, BlockWriter, Record, Text};
+use takt_record::{Block, BlockWriter, Record, Text};
+use takt_recorder::Clean;
 use takt_wire::REDACTED;
 
 use crate::config::{SHORTEST_SECRET, Secret};
 
-/// A sink that lets no secret pass.
-pub(crate) struct ScrubbingSink<S> {
-    inner: S,
+/// Lets no secret pass.
+pub(crate) struct Scrubber {
     secrets: Vec<Secret>,
     /// The beginnings of the secrets: a message may be cut in the middle of one.
     finders: Vec<Finder<'static>>,
 }
 
-impl<S: BlockSink> ScrubbingSink<S> {
-    /// Lets blocks through to `inner` without any of `secrets`. Ones too short to be secrets are left alone.
-    pub(crate) fn new(inner: S, secrets: &[Secret]) -> Self {
+impl Scrubber {
+    /// Takes `secrets` out. Ones too short to be secrets are left alone.
+    pub(crate) fn new(secrets: &[Secret]) -> Self {
         let mut known: Vec<&str> =
             secrets.iter().flat_map(|secret| parts(secret.reveal())).collect();
         // The longest first: one may be part of another.
         known.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
         known.dedup();
         let finders = known.iter().map(|secret| Finder::new(head(secret)).into_owned()).collect();
-        Self { inner, secrets: known.into_iter().map(Secret::new).collect(), finders }
+        Self { secrets: known.into_iter().map(Secret::new).collect(), finders }
     }
 
     fn suspects(&self, block: &Block) -> bool {
         self.finders.iter().any(|finder| finder.find(block.bytes()).is_some())
     }
 
-    fn clean(&self, block: &Block) -> Block {
+    fn rewritten(&self, block: &Block) -> Block {
         let room = Block::with_capacity(block.capacity().saturating_mul(GROWTH));
         let mut writer = BlockWriter::new(room);
         for record in block.iter().map_while(Result::ok) {
@@ -80,14 +81,16 @@ impl<S: BlockSink> ScrubbingSink<S> {
     }
 }
 
-impl<S: BlockSink> BlockSink for ScrubbingSink<S> {
-    fn offer(&mut self, block: Block) -> Result<(), Block> {
-        let block = if self.suspects(&block) { self.clean(&block) } else { block };
-        self.inner.offer(block)
+impl Clean for Scrubber {
+    fn clean(&mut self, block: &Block) -> Option<Block> {
+        self.suspects(block).then(|| self.rewritten(block))
     }
+}
 
-    fn spare(&mut self) -> Option<Block> {
-        self.inner.spare()
+/// A finder's own `Debug` would show what it looks for.
+impl fmt::Debug for Scrubber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scrubber({} secrets)", self.secrets.len())
     }
 }
 
@@ -113,23 +116,10 @@ mod tests {
 
     use super::*;
 
-    #[derive(Default)]
-    struct Keep(Vec<Block>);
-
-    impl BlockSink for Keep {
-        fn offer(&mut self, block: Block) -> Result<(), Block> {
-            self.0.push(block);
-            Ok(())
-        }
-        fn spare(&mut self) -> Option<Block> {
-            None
-        }
-    }
-
     /// The messages that come out when these go in.
     fn passed(secrets: &[&str], messages: &[&str]) -> Vec<String> {
         let secrets: Vec<_> = secrets.iter().map(|secret| Secret::new(*secret)).collect();
-        let mut sink = ScrubbingSink::new(Keep::default(), &secrets);
+        let mut scrubber = Scrubber::new(&secrets);
         let mut writer = BlockWriter::new(Block::with_capacity(4096));
         for message in messages {
             let failure = Failure {
@@ -143,10 +133,10 @@ mod tests {
         }
         let mut block = writer.take(Block::with_capacity(0));
         block.set_seq(7);
-        sink.offer(block).unwrap();
-        assert_eq!(sink.inner.0[0].seq(), 7);
-        let records = sink.inner.0.iter().flat_map(Block::iter);
-        records
+        let block = scrubber.clean(&block).unwrap_or(block);
+        assert_eq!(block.seq(), 7);
+        block
+            .iter()
             .map(|record| match record {
                 Ok(Record::Error { message, .. }) => message.to_owned(),
                 other => panic!("{other:?}"),

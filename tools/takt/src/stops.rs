@@ -25,6 +25,8 @@ pub(crate) struct Stops(Arc<Mutex<State>>);
 struct State {
     /// Signals that the session has not been told of.
     untold: u32,
+    /// Somebody has asked for a stop without a signal.
+    asked: bool,
     stage: Stage,
 }
 
@@ -39,7 +41,8 @@ enum Stage {
 impl Stops {
     /// Hears signals from now on.
     pub(crate) fn hear(console: &Console) -> std::io::Result<Self> {
-        let stops = Self(Arc::new(Mutex::new(State { untold: 0, stage: Stage::Nothing })));
+        let stops =
+            Self(Arc::new(Mutex::new(State { untold: 0, asked: false, stage: Stage::Nothing })));
         let (heard, console) = (stops.clone(), console.clone());
         signals::on_stop(move |nth, signal| heard.signal(nth, signal, &console))?;
         Ok(stops)
@@ -63,6 +66,24 @@ impl Stops {
     /// The session has ended: what is left is the report.
     pub(crate) fn over(&self) {
         self.with(|state| state.stage = Stage::Over);
+    }
+
+    /// Stops as one signal does. Asked a second time it does nothing, and says so.
+    pub(crate) fn ask(&self, console: &Console) -> bool {
+        self.with(|state| {
+            if std::mem::replace(&mut state.asked, true) {
+                return false;
+            }
+            match &state.stage {
+                Stage::Nothing | Stage::Folder => state.untold += 1,
+                Stage::Session(session) => stop(session),
+                Stage::Over => return false,
+            }
+            console.warn(format!(
+                "asked to stop: at most {STOP_GRACE} for what is in flight; Ctrl-C to stop now"
+            ));
+            true
+        })
     }
 
     fn signal(&self, nth: u32, signal: Signal, console: &Console) {

@@ -23,7 +23,7 @@ pub(crate) fn validate(args: &ValidateArgs, console: &Console) -> Result<Exit, F
     console.hide(&config.secrets);
     let prepared = samples::prepare(&config, console).or_exit(Exit::Input)?;
     let times = run::times(&config, &prepared)?;
-    run::phases(&config, &prepared, &times)?;
+    run::phases(&config, &prepared, &times, None)?;
     let samples = prepared.iter().map(|samples| samples.borrow().len());
     let phases = config.phases.iter().zip(samples).zip(&times);
     let forecasts: Vec<_> = phases

@@ -5,6 +5,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+#[cfg(feature = "zmq")]
+use takt_record::MetricsSnapshot;
 use takt_record::{
     ErrorKind, FailedBy, Fold, PhaseEvent, PhaseId, PhaseKind, PhaseState, Record, SessionEvent,
     SessionPlan,
@@ -47,6 +49,12 @@ impl Watched {
     /// The running phase.
     pub(crate) fn live(&self, now: Nanos) -> Option<Live> {
         self.0.borrow_mut().fold.live(now)
+    }
+
+    /// All figures at `now`, as snapshot number `counter`.
+    #[cfg(feature = "zmq")]
+    pub(crate) fn snapshot(&self, counter: u64, now: Nanos, last: bool) -> MetricsSnapshot {
+        self.0.borrow().fold.snapshot(counter, now, last)
     }
 
     pub(crate) fn into_fold(self) -> RunFold {

@@ -6,6 +6,7 @@ mod mock;
 mod opprof;
 mod probe;
 mod run;
+mod service;
 mod validate;
 
 use std::path::PathBuf;
@@ -21,6 +22,9 @@ pub(crate) use opprof::{
 };
 pub(crate) use probe::ProbeArgs;
 pub(crate) use run::{Arrivals, RunArgs};
+pub(crate) use service::StopArgs;
+#[cfg(feature = "zmq")]
+pub(crate) use service::{AggregateArgs, PacerArgs};
 pub(crate) use validate::ValidateArgs;
 
 /// A measuring instrument for inference endpoints.
@@ -56,6 +60,15 @@ pub(crate) enum Command {
     /// What the server was doing: step records and profiler traces, checked, judged, joined
     #[command(subcommand)]
     Opprof(OpprofCommand),
+    /// Stop a run over its control socket, as one Ctrl-C does, or ask how it stands
+    Stop(StopArgs),
+    /// Fold the records of a run in a process of its own
+    #[cfg(feature = "zmq")]
+    Aggregate(AggregateArgs),
+    /// The clock of a run as a process of its own; started by the run
+    #[cfg(feature = "zmq")]
+    #[command(hide = true)]
+    Pacer(PacerArgs),
 }
 
 /// `takt quickstart`

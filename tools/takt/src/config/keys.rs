@@ -104,8 +104,10 @@ pub(crate) static ROOT: Level = Level {
         key("limits", "map", "none", "how long a request may take"),
         key("slo", "map", "none", "what a request and a phase must keep to be good"),
         key("phases", "list of maps", "", "what is done, one after another; required"),
+        key("publish", "map", "nothing", "what the run tells others while it goes on, over ZMQ"),
+        key("control", "path", "none", "unix socket that takes `stop` and `status`"),
     ],
-    later: &["tokenizer", "publish"],
+    later: &["tokenizer"],
 };
 
 pub(crate) static ENDPOINT: Level = Level {
@@ -193,8 +195,15 @@ pub(crate) static ENGINE: Level = Level {
     keys: &[
         key("wait", "`park`, `guard`, `guard:500us` or `spin`", "guard", "how the reactor waits"),
         key("core", "whole number", "not pinned", "core that the reactor's thread is pinned to"),
+        key(
+            "pacer",
+            "`inline`, `thread` or `process`",
+            "inline",
+            "who waits for the moments of a schedule: the reactor, or a clock outside it",
+        ),
+        key("pacer_core", "whole number", "not pinned", "core that such a clock is pinned to"),
     ],
-    later: &["pacer", "rx_timestamps"],
+    later: &["rx_timestamps"],
 };
 
 pub(crate) static CONNECTIONS: Level = Level {
@@ -228,6 +237,12 @@ pub(crate) static LIMITS: Level = Level {
             "fail the run when nothing comes for so long while requests are in flight",
         ),
         key("run_timeout", "duration", "none", "the longest that the whole run may take"),
+        key(
+            "service_ready_timeout",
+            "duration",
+            "30s",
+            "how long an aggregator or a pacer process may take to be ready",
+        ),
     ],
     later: &[],
 };
@@ -260,6 +275,29 @@ pub(crate) static PERCENTILES: Level = Level {
         key("p95", "number", "", "milliseconds that 95 of 100 keep"),
         key("p99", "number", "", "milliseconds that 99 of 100 keep"),
         key("p99.9", "number", "", "milliseconds that 999 of 1000 keep"),
+    ],
+    later: &[],
+};
+
+pub(crate) static PUBLISH: Level = Level {
+    title: "publish",
+    place: "under `publish`",
+    selector: "",
+    keys: &[
+        key("events", "ipc:// or tcp:// address", "none", "where events are published"),
+        key("snapshots", "ipc:// or tcp:// address", "none", "where four snapshots a second are"),
+        key(
+            "aggregator",
+            "true, false or an address",
+            "false",
+            "fold in another process too: one that the run starts, or one that connects there",
+        ),
+        key(
+            "queue",
+            "whole number",
+            "256",
+            "messages that wait for a subscriber before it loses some",
+        ),
     ],
     later: &[],
 };
@@ -374,7 +412,7 @@ pub(crate) static LOAD: Level = Level {
 };
 
 /// All of them, to find where a misplaced key belongs, and for the reference.
-pub(crate) static LEVELS: [&Level; 13] = [
+pub(crate) static LEVELS: [&Level; 14] = [
     &ROOT,
     &ENDPOINT,
     &FROM_FILE,
@@ -385,6 +423,7 @@ pub(crate) static LEVELS: [&Level; 13] = [
     &LIMITS,
     &SLO,
     &PERCENTILES,
+    &PUBLISH,
     &PHASE,
     &SCORE,
     &LOAD,

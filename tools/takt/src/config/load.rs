@@ -60,6 +60,18 @@ impl Load {
         }
     }
 
+    /// It sends at the moments of a schedule, whatever the endpoint does.
+    pub(crate) fn is_timed(&self) -> bool {
+        match self {
+            Self::Poisson { .. }
+            | Self::Constant { .. }
+            | Self::Gamma { .. }
+            | Self::Ramp { .. }
+            | Self::Trace { .. } => true,
+            Self::MaxThroughput { .. } | Self::Concurrency { .. } => false,
+        }
+    }
+
     /// Requests that it keeps in flight, where it says so.
     pub(crate) fn in_flight(&self) -> Option<u64> {
         match self {

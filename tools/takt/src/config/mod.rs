@@ -17,7 +17,9 @@ mod keys;
 mod load;
 mod node;
 mod order;
+mod pacer;
 mod phase;
+mod publish;
 mod reader;
 mod reference;
 mod resolved;
@@ -30,7 +32,7 @@ mod slo;
 mod tests;
 mod vars;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use takt_net::WaitMode;
 use takt_time::Span;
@@ -43,7 +45,11 @@ pub(crate) use keys::meaning;
 pub(crate) use load::{Load, Spacing};
 pub(crate) use node::{Key, Node, Origin, Value};
 pub(crate) use order::{Generator, OrderKind};
+pub(crate) use pacer::Pacer;
 pub(crate) use phase::Phase;
+#[cfg(feature = "zmq")]
+pub(crate) use publish::check as check_address;
+pub(crate) use publish::{Aggregator, Publish};
 pub(crate) use reference::reference;
 pub(crate) use score::{By, Program, Scoring};
 pub(crate) use secret::{SHORTEST as SHORTEST_SECRET, Secret, clear};
@@ -62,6 +68,10 @@ pub(crate) struct Config {
     pub(crate) wait: WaitMode,
     /// The core that the reactor's thread is pinned to.
     pub(crate) core: Option<usize>,
+    /// Who waits for the moments of a schedule.
+    pub(crate) pacer: Pacer,
+    /// The core that it is pinned to, when it is not the reactor.
+    pub(crate) pacer_core: Option<usize>,
     /// The most connections to each endpoint.
     pub(crate) max_connections: Option<usize>,
     /// Whether a request that dies on a reused connection is sent once more.
@@ -78,6 +88,11 @@ pub(crate) struct Config {
     pub(crate) secrets: Vec<Secret>,
     /// At least one.
     pub(crate) phases: Vec<Phase>,
+    pub(crate) publish: Publish,
+    /// Path of the control socket.
+    pub(crate) control: Option<PathBuf>,
+    /// How long a process that belongs to the run may take to be ready.
+    pub(crate) service_ready_timeout: Span,
 }
 
 /// Limits of time, on each request and on the run; `None` is no limit.
@@ -124,7 +139,7 @@ impl Config {
         };
         let endpoint = root.need("endpoint", "give its `url` (--url http://127.0.0.1:8000)")?;
         let endpoint = EndpointConfig::read(&endpoint.table(&keys::ENDPOINT)?)?;
-        let (wait, core) = engine(&root)?;
+        let (wait, core, (pacer, pacer_core)) = engine(&root)?;
         let (max_connections, retry_stale) = connections(&root)?;
         let seed = root.get("seed").map_or(Ok(DEFAULT_SEED), |f| f.count(0, u64::MAX))?;
         let (order, rng) = (OrderKind::read(&root)?, Generator::read(&root)?);
@@ -139,11 +154,21 @@ impl Config {
         if let Some(phase) = phases.iter().find(|phase| phase.keeps_text()) {
             journal.must_keep_all(&root, &phase.name)?;
         }
+        if let Some(field) = root.get("engine").and_then(|f| f.below("pacer")) {
+            pacer.suits(&phases, &field)?;
+        }
+        let publish = Publish::read(&root)?;
+        let services = publish.aggregator != Aggregator::Off || pacer == Pacer::Process;
+        let limits_table = root.get("limits").map(|f| f.table(&keys::LIMITS)).transpose()?;
+        let service_ready_timeout =
+            publish::service_ready_timeout(limits_table.as_ref(), services)?;
         Ok(Self {
             name,
             endpoint,
             wait,
             core,
+            pacer,
+            pacer_core,
             max_connections,
             retry_stale,
             journal,
@@ -154,12 +179,18 @@ impl Config {
             slo,
             secrets,
             phases,
+            publish,
+            control: publish::control(&root)?,
+            service_ready_timeout,
         })
     }
 }
 
-fn engine(root: &Table<'_>) -> Result<(WaitMode, Option<usize>), ConfigError> {
-    let Some(field) = root.get("engine") else { return Ok((WaitMode::default(), None)) };
+/// How the reactor waits, where it runs, and who paces it, where.
+type Engine = (WaitMode, Option<usize>, (Pacer, Option<usize>));
+
+fn engine(root: &Table<'_>) -> Result<Engine, ConfigError> {
+    let Some(field) = root.get("engine") else { return Ok(Engine::default()) };
     let table = field.table(&keys::ENGINE)?;
     let wait = match table.get("wait") {
         Some(field) => field
@@ -169,7 +200,8 @@ fn engine(root: &Table<'_>) -> Result<(WaitMode, Option<usize>), ConfigError> {
         None => WaitMode::default(),
     };
     let core = table.get("core").map(|f| f.count(0, u64::from(u32::MAX))).transpose()?;
-    Ok((wait, core.map(|core| core as usize)))
+    let core = core.map(|core| core as usize);
+    Ok((wait, core, Pacer::read(&table, core)?))
 }
 
 fn connections(root: &Table<'_>) -> Result<(Option<usize>, bool), ConfigError> {

@@ -86,6 +86,12 @@ impl<'a> Field<'a> {
         ConfigError::new(self.node.at.clone(), self.path.clone(), says)
     }
 
+    /// The value under `key` of this one, whatever keys may stand there.
+    pub(crate) fn below(&self, key: &str) -> Option<Field<'a>> {
+        let node = self.node.get(key).filter(|node| !node.is_null())?;
+        Some(Field { node, path: below(&self.path, key) })
+    }
+
     fn must_be(&self, what: &str) -> ConfigError {
         self.error(format!("must be {what}, not {}", self.node.kind()))
     }

@@ -13,9 +13,13 @@ use super::Config;
 use super::dataset::{SYNTHETIC, Source};
 use super::endpoint::EndpointConfig;
 use super::load::{Load, Spacing};
+use super::pacer::Pacer;
 use super::phase::Phase;
+use super::publish::{Aggregator, Publish};
 use super::score::Scoring;
 use super::secret::{self, Credential};
+#[cfg(feature = "zmq")]
+use super::{ConfigError, Node};
 
 impl Config {
     /// The configuration as JSON. Reading it again gives the same, secrets aside.
@@ -24,7 +28,12 @@ impl Config {
         let mut json = json!({
             "name": self.name,
             "endpoint": endpoint(&self.endpoint),
-            "engine": {"wait": self.wait.to_string(), "core": self.core},
+            "engine": {
+                "wait": self.wait.to_string(),
+                "core": self.core,
+                "pacer": self.pacer.word(),
+                "pacer_core": self.pacer_core,
+            },
             "connections": {"max": self.max_connections, "retry_stale": self.retry_stale},
             "journal": self.journal.word(),
             "journal_size_cap": self.journal.size_cap,
@@ -37,7 +46,10 @@ impl Config {
                 "connect_timeout": span(limits.connect_timeout),
                 "endpoint_response_idle_timeout": span(limits.endpoint_response_idle_timeout),
                 "run_timeout": span(limits.run_timeout),
+                "service_ready_timeout": self.has_services().then(|| span(Some(self.service_ready_timeout))),
             },
+            "publish": publish(&self.publish),
+            "control": self.control.as_deref().map(absolute),
             "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
         });
         if let Some(slo) = &self.slo {
@@ -52,6 +64,27 @@ impl Config {
         secret::hide(json, &self.secrets);
     }
 
+    /// Processes of its own belong to the run.
+    fn has_services(&self) -> bool {
+        self.publish.aggregator != Aggregator::Off || self.pacer == Pacer::Process
+    }
+
+    /// The configuration on one line for a process that has to do with its phases alone: nowhere to send to,
+    /// no secrets.
+    #[cfg(feature = "zmq")]
+    pub(crate) fn for_pacer(&self) -> String {
+        let mut json = self.resolved();
+        json["endpoint"] = json!({"url": "http://127.0.0.1", "api": self.endpoint.api.as_str()});
+        (json["publish"], json["control"]) = (Json::Null, Json::Null);
+        json.to_string()
+    }
+
+    /// Reads what [`Self::for_pacer`] wrote.
+    #[cfg(feature = "zmq")]
+    pub(crate) fn from_run(json: &str) -> Result<Self, ConfigError> {
+        Self::read(&Node::from_yaml(json, "from the run")?, "run")
+    }
+
     /// The configuration as a file that can be run again once its secrets are put back.
     pub(crate) fn to_yaml(&self) -> String {
         let mut json = self.resolved();
@@ -59,6 +92,20 @@ impl Config {
         // A tree of strings, numbers and maps can always be written; JSON is YAML too.
         serde_saphyr::to_string(&json).unwrap_or_else(|_| json.to_string())
     }
+}
+
+fn publish(publish: &Publish) -> Json {
+    let any = publish.events.is_some() || publish.snapshots.is_some();
+    json!({
+        "events": publish.events,
+        "snapshots": publish.snapshots,
+        "aggregator": match &publish.aggregator {
+            Aggregator::Off => json!(false),
+            Aggregator::Own => json!(true),
+            Aggregator::At(address) => json!(address),
+        },
+        "queue": any.then_some(publish.queue),
+    })
 }
 
 fn endpoint(endpoint: &EndpointConfig) -> Json {

@@ -152,7 +152,7 @@ fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
         ("engine:", "tokenizer: t\nengine:"),
         ("pattern: poisson, rate: 12.5", "pattern: agentic"),
         ("api: openai-chat", "api: sglang-generate"),
-        ("core: 1", "pacer: thread"),
+        ("core: 1", "rx_timestamps: kernel"),
         ("http://", "https://"),
     ] {
         let error = refused(&sweep(from, to));
@@ -450,4 +450,56 @@ fn the_journal_is_full_unless_a_sample_or_none_is_asked_for() {
         let error = journal(wrong).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn e6_addresses_to_publish_at_are_checked_before_anything_runs() {
+    let with = |publish: &str| sweep("seed: 5}", &format!("seed: 5}}\npublish: {{{publish}}}"));
+    let config = read(&with("events: 'ipc:///run/e', snapshots: 'tcp://127.0.0.1:5556'")).unwrap();
+    assert_eq!(config.publish.events.as_deref(), Some("ipc:///run/e"));
+    assert_eq!(config.publish.aggregator, Aggregator::Off);
+    assert_eq!(read(SWEEP).unwrap().publish, Publish::default());
+    for (publish, expected) in [
+        ("events: /run/e", "publish.events: is no address: write ipc:///run"),
+        ("events: 'tcp://127.0.0.1'", "needs a host and a port"),
+        ("events: 'tcp://h:0'", "needs a host and a port"),
+        ("events: 'ipc://'", "has no path"),
+        ("evnts: 'ipc:///e'", "did you mean `events`?"),
+        ("events: 'ipc:///e', snapshots: 'ipc:///e'", "is given twice"),
+        ("aggregator: yes", "publish.aggregator: is no address"),
+        ("queue: 5", "publish.queue: has no effect"),
+    ] {
+        let error = refused(&with(publish));
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_pacer_that_cannot_see_completions_is_refused_where_they_matter() {
+    let open = SWEEP
+        .replace("{pattern: concurrency, target_concurrency: 4}", "{pattern: constant, rate: 5}")
+        .replace("{pattern: max_throughput, max_in_flight: 9}", "{pattern: poisson, rate: 5}");
+    let pacer = |text: &str| open.replacen("core: 1", text, 1);
+    let config = read(&pacer("core: 1, pacer: thread, pacer_core: 0")).unwrap();
+    assert_eq!((config.pacer, config.pacer_core), (Pacer::Thread, Some(0)));
+    for (yaml, expected) in [
+        (sweep("core: 1", "pacer: thread"), "`thread` has no effect on phase `warm`"),
+        (pacer("pacer_core: 1"), "engine.pacer_core: has no effect"),
+        (pacer("core: 1, pacer: thread, pacer_core: 1"), "is the core of the reactor"),
+        (pacer("pacer: thraed"), "did you mean `thread`?"),
+        (open.replacen("120s", "120s, service_ready_timeout: 5s", 1), "no process to wait for"),
+    ] {
+        let error = refused(&yaml);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[cfg(feature = "zmq")]
+#[test]
+fn k3_a_pacer_is_told_the_phases_and_no_secret() {
+    let config = read(SWEEP).unwrap();
+    let told = config.for_pacer();
+    assert!(!told.contains("hunter2") && !told.contains('\n'), "{told}");
+    let again = Config::from_run(&told).unwrap();
+    assert_eq!(config.resolved()["phases"], again.resolved()["phases"]);
 }

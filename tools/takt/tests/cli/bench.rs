@@ -195,6 +195,20 @@ impl Running {
         let _ = self.child.wait();
     }
 
+    /// Ids of the processes that it has started.
+    #[cfg(feature = "zmq")]
+    pub(crate) fn children(&self) -> Vec<u32> {
+        let parent = self.child.id().to_string();
+        let is_child = |pid: &u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // After the name in brackets: state, parent.
+            let after = stat.rsplit(") ").next().unwrap_or_default();
+            after.split(' ').nth(1) == Some(&parent)
+        };
+        let names = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
+        names.filter_map(|name| name.to_str()?.parse().ok()).filter(is_child).collect()
+    }
+
     pub(crate) fn done(mut self) -> Done {
         let mut stdout = String::new();
         let mut out = self.child.stdout.take().unwrap();
@@ -210,6 +224,13 @@ impl Running {
             stderr: self.seen,
         }
     }
+}
+
+/// Kills a process that a run has started.
+#[cfg(feature = "zmq")]
+pub(crate) fn kill(process: u32) {
+    let sent = Command::new("kill").args(["-KILL", &process.to_string()]).status();
+    assert!(sent.unwrap().success());
 }
 
 fn signal(child: &Child, name: &str) {

@@ -11,6 +11,7 @@ mod accuracy;
 mod bench;
 mod cases;
 mod config;
+mod control;
 mod disk;
 mod ending;
 mod events;
@@ -21,7 +22,10 @@ mod killed;
 mod limits;
 mod mock;
 mod opprof;
+mod pacer;
 mod probe;
+#[cfg(feature = "zmq")]
+mod publish;
 mod replay;
 mod report;
 mod runs;
