@@ -456,6 +456,10 @@ mod tests {
 
     #[test]
     fn every_key_is_read_somewhere() {
+        // The fuzz targets compile this file in; the sources are here.
+        if env!("CARGO_PKG_NAME") != "takt" {
+            return;
+        }
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/config");
         let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         // Its row in the table is not where a key is read.
