@@ -6,7 +6,8 @@ send lateness and result of both, what the subscriber missed by its own count, a
 fails when a request is missing from a result or a journal, and when the subscriber missed nothing.
 
   cargo build --release -p takt
-  tests/zmq/slow_subscriber.py --seconds 30              # needs pyzmq; two cores and nothing else running
+  tests/zmq/slow_subscriber.py                       # needs pyzmq; two cores and nothing else running
+  tests/zmq/slow_subscriber.py --events 20000 --seconds 6 --queue 4      # a short look
 """
 import argparse
 import json
@@ -51,6 +52,7 @@ def run(takt, url, folder, options, subscriber):
     command = [takt, "run", "--url", url, "--api", "raw", "--rate", str(options.events / 2)]
     command += ["--duration", f"{options.seconds}s", "--out", str(out), "--quiet", "--format", "json"]
     command += ["--set", f"publish.events={address}"]
+    command += ["--set", f"publish.queue={options.queue}"]
     over, found = threading.Event(), {"messages": 0, "events": 0, "missed": 0, "slept": False}
     thread = threading.Thread(target=subscribe, args=(address, over, found))
     if subscriber:
@@ -73,6 +75,7 @@ def main():
     parser.add_argument("--takt", default="target/release/takt")
     parser.add_argument("--events", type=int, default=100_000, help="events a second")
     parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--queue", type=int, default=256, help="messages that wait for the subscriber")
     options = parser.parse_args()
     mock = [options.takt, "mock", "--mode", "instant", "--listen", "127.0.0.1:0"]
     wrong = []
