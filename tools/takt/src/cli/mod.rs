@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// Compare two runs, or pairs of runs, metric by metric with intervals
     Compare(CompareArgs),
     /// What the server was doing: step records and profiler traces, checked, judged, joined
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = opprof::AFTER)]
     Opprof(OpprofCommand),
     /// Stop a run over its control socket, as one Ctrl-C does, or ask how it stands
     Stop(StopArgs),
@@ -122,6 +122,9 @@ pub(crate) struct EventsArgs {
 
 /// `takt compare`
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = "Examples:\n  takt compare runs/monday runs/tuesday\n  takt compare a1 b1 a2 b2 a3 b3"
+)]
 pub(crate) struct CompareArgs {
     /// Run folders: A and B, and more pairs of the same two in turn (A B A B …)
     #[arg(value_name = "DIR", num_args = 2.., required = true)]

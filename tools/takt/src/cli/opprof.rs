@@ -72,6 +72,7 @@ pub(crate) struct ExpertsArgs {
 
 /// `takt opprof join`
 #[derive(Debug, Args)]
+#[command(after_long_help = JOIN)]
 pub(crate) struct JoinArgs {
     /// The run folder, with its journal
     #[arg(value_name = "RUN")]
@@ -199,11 +200,30 @@ const EXPERTS: &str = "\
 A server returns routes when it was started with --enable-return-routed-experts, and only in answers that
 are not streamed. That costs it much: measure loads in a run of their own.
 
-Example:
+Examples:
   takt opprof experts responses.jsonl --experts 128 --placement ep8.json";
 
 const CHECK: &str = "\
 A file whose end is missing is truncated, not broken: it is read as far as it is whole. Files that one
 scheduler wrote one after another are checked as one stream.
 
-Exit codes: 0 every check holds, 2 a file cannot be read, 5 a record is broken.";
+Exit codes: 0 every check holds, 2 a file cannot be read, 5 a record is broken.
+
+Examples:
+  takt opprof check opprof/
+  takt opprof check opprof/opprof-v1-dp0-pid1234-1700000000000000000.jsonl.gz";
+
+const JOIN: &str = "\
+Both are read by the wall clock: the journal writes it beside its own once a second.
+
+Examples:
+  takt opprof join runs/monday --records opprof/
+  takt opprof join runs/monday --records opprof/ --slice 250ms --slowest 20";
+
+/// What `takt opprof --help` ends with.
+pub(super) const AFTER: &str = "\
+Examples:
+  takt opprof check opprof/
+  takt opprof join runs/monday --records opprof/
+  takt opprof attribute kineto/ --records opprof/
+  takt opprof gate runs.jsonl";

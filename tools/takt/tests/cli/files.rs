@@ -120,17 +120,24 @@ fn a_word_that_is_not_known_is_answered_with_the_nearest() {
 #[test]
 fn the_help_of_every_command_has_examples() {
     let bench = Bench::new();
-    let help = bench.takt(&["--help"]).exits(0).stdout;
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands = commands.take_while(|line| !line.is_empty());
-    let names: Vec<_> = commands
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
-        .collect();
-    assert!(names.contains(&"run") && names.contains(&"probe"), "{names:?}");
-    for name in names {
-        let help = bench.takt(&[name, "--help"]).exits(0).stdout;
+    let mut waiting = vec![Vec::new()];
+    let mut seen = Vec::new();
+    while let Some(words) = waiting.pop() {
+        let args: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = bench.takt(&args).exits(0).stdout;
+        let name = words.join(" ");
         assert!(help.contains("Examples:") && help.contains(&format!("  takt {name}")), "{name}");
+        let under = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+        let under = under.take_while(|line| !line.is_empty());
+        let under = under.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        for word in under.filter_map(|line| line.split_whitespace().next()) {
+            if word != "help" {
+                waiting.push([words.as_slice(), &[word.to_owned()]].concat());
+            }
+        }
+        seen.push(name);
+    }
+    for name in ["run", "probe", "opprof check"] {
+        assert!(seen.iter().any(|seen| seen == name), "{name} of {seen:?}");
     }
 }
