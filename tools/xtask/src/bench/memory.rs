@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
+use super::flags;
+
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
 usage: cargo xtask bench memory [flags] [-- further flags of `takt run`]
@@ -58,20 +60,8 @@ impl Options {
     /// Reads the words after `bench memory`.
     pub(super) fn read(words: &[String]) -> anyhow::Result<Self> {
         let mut options = Self::default();
-        let mut words = words.iter();
-        while let Some(flag) = words.next() {
-            match flag.as_str() {
-                "--" => {
-                    options.takt_flags = words.by_ref().cloned().collect();
-                    break;
-                }
-                "--no-build" => options.build = false,
-                name => {
-                    let value = words.next().with_context(|| format!("`{name}` needs a value"))?;
-                    options.set(name, value).with_context(|| format!("`{name} {value}`"))?;
-                }
-            }
-        }
+        let rest = flags::read(words, |name, value| options.set(name, value))?;
+        (options.build, options.takt_flags) = (rest.build, rest.takt);
         Ok(options)
     }
 
@@ -83,7 +73,8 @@ impl Options {
             "--every" => self.every_s = value.parse::<u64>()?.max(1),
             "--settle" => self.settle_s = value.parse()?,
             "--limit" => self.limit = value.parse()?,
-            "--profile" if ["release", "debug"].contains(&value) => {
+            "--profile" => {
+                ensure!(["release", "debug"].contains(&value), "release or debug");
                 value.clone_into(&mut self.profile);
             }
             _ => bail!("no such flag\n\n{USAGE}"),

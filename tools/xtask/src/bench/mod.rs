@@ -9,6 +9,7 @@
 //! CPU time is what the kernel says of the client (`wait4`), all its threads, from start to end.
 
 mod client;
+mod flags;
 mod machine;
 mod memory;
 mod options;

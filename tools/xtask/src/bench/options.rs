@@ -1,8 +1,9 @@
 //! The flags of the side-by-side runs.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use super::client::ClientKind;
+use super::flags;
 use super::server::ServerKind;
 
 /// What `--help` shows.
@@ -58,20 +59,8 @@ impl Options {
     /// Reads the words after `bench wrk`.
     pub(super) fn read(words: &[String]) -> anyhow::Result<Self> {
         let mut options = Self::default();
-        let mut words = words.iter();
-        while let Some(flag) = words.next() {
-            match flag.as_str() {
-                "--" => {
-                    options.takt_flags = words.by_ref().cloned().collect();
-                    break;
-                }
-                "--no-build" => options.build = false,
-                name => {
-                    let value = words.next().with_context(|| format!("`{name}` needs a value"))?;
-                    options.set(name, value).with_context(|| format!("`{name} {value}`"))?;
-                }
-            }
-        }
+        let rest = flags::read(words, |name, value| options.set(name, value))?;
+        (options.build, options.takt_flags) = (rest.build, rest.takt);
         Ok(options)
     }
 
