@@ -128,10 +128,13 @@ impl Feed {
         Ok(false)
     }
 
-    fn send(&mut self) {
-        if self.socket.send(&self.message, DONTWAIT).is_err() {
+    /// Says whether the message could be queued; one that could not ends the feed.
+    fn send(&mut self) -> bool {
+        let sent = self.socket.send(&self.message, DONTWAIT).is_ok();
+        if !sent {
             self.watch.set(FeedState::Lost("it is gone, or does not keep up"));
         }
+        sent
     }
 
     fn begin(&mut self, kind: u8) {
@@ -160,7 +163,9 @@ impl Outlet for Feed {
             return;
         }
         self.begin(END);
-        self.send();
+        if !self.send() {
+            return;
+        }
         let patience = i64::try_from(self.patience.as_nanos() / 1_000_000).unwrap_or(i64::MAX);
         let answered = self.socket.poll(POLLIN, patience).is_ok_and(|ready| ready > 0);
         let answer = if answered { self.socket.recv_bytes(DONTWAIT).ok() } else { None };
