@@ -52,7 +52,7 @@ pub(crate) use publish::check as check_address;
 pub(crate) use publish::{Aggregator, Publish};
 pub(crate) use reference::reference;
 pub(crate) use score::{By, Program, Scoring};
-pub(crate) use secret::{SHORTEST as SHORTEST_SECRET, Secret, clear};
+pub(crate) use secret::{Secret, clear};
 pub(crate) use set::{apply as apply_set, put};
 
 use reader::Table;
@@ -128,7 +128,7 @@ impl Config {
     /// Reads the tree for meaning. `default_name` is the run's name when it gives none.
     pub(crate) fn read(tree: &Node, default_name: &str) -> Result<Self, ConfigError> {
         Self::understand(tree, default_name)
-            .map_err(|error| error.without(&secret::sorted(tree.all_secrets())))
+            .map_err(|error| error.without(&secret::sorted(&tree.all_secrets())))
     }
 
     fn understand(tree: &Node, default_name: &str) -> Result<Self, ConfigError> {
@@ -148,7 +148,7 @@ impl Config {
         let slo = Slo::read(&root, &endpoint)?;
         let mut secrets = secret::all_of(&endpoint);
         secrets.extend(tree.all_secrets());
-        let secrets = secret::sorted(secrets);
+        let secrets = secret::sorted(&secrets);
         let phases = phase::read_all(&root, &endpoint, seed)?;
         rng.check(&root, order, &phases)?;
         if let Some(phase) = phases.iter().find(|phase| phase.keeps_text()) {

@@ -25,6 +25,11 @@ impl Secret {
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
+
+    /// Its beginning, by which one that is cut off is known.
+    pub(crate) fn head(&self) -> &str {
+        &self.0[..self.0.floor_char_boundary(HEAD)]
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -133,12 +138,14 @@ fn in_body(map: &Map<String, Json>, found: &mut Vec<Secret>) {
 
 /// Fit to be looked for: without those that are too short to be told from other text, the longest first,
 /// since one may be part of another.
-pub(super) fn sorted(mut secrets: Vec<Secret>) -> Vec<Secret> {
-    // Of `Bearer KEY` a server may repeat the key alone.
-    let bare = secrets.iter().filter_map(|secret| secret.0.split_once(' '));
-    let bare: Vec<_> = bare.map(|(_, after)| Secret::new(after.trim())).collect();
-    secrets.extend(bare);
-    secrets.retain(|secret| secret.0.len() >= SHORTEST);
+pub(super) fn sorted(secrets: &[Secret]) -> Vec<Secret> {
+    let parts = secrets.iter().flat_map(|secret| {
+        let whole = secret.0.trim();
+        // Of `Bearer KEY` a server may repeat the key alone.
+        [Some(whole), whole.split_once(' ').map(|(_, after)| after.trim())]
+    });
+    let parts = parts.flatten().filter(|part| part.len() >= SHORTEST);
+    let mut secrets: Vec<_> = parts.map(Secret::new).collect();
     secrets.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
     secrets.dedup();
     secrets
@@ -146,11 +153,11 @@ pub(super) fn sorted(mut secrets: Vec<Secret>) -> Vec<Secret> {
 
 /// Takes secrets out of a text, one that is cut off at its end included.
 pub(crate) fn clear(text: &mut String, secrets: &[Secret]) {
-    for secret in secrets.iter().map(Secret::reveal) {
+    for (secret, head) in secrets.iter().map(|secret| (secret.reveal(), secret.head())) {
         if text.contains(secret) {
             *text = text.replace(secret, REDACTED);
         }
-        let cut = (HEAD..secret.len())
+        let cut = (head.len()..secret.len())
             .rev()
             .find(|&at| secret.is_char_boundary(at) && text.ends_with(&secret[..at]));
         if let Some(cut) = cut {
@@ -171,7 +178,7 @@ pub(super) fn hide(json: &mut Json, secrets: &[Secret]) {
 }
 
 /// A shorter text would be found where it means something else.
-pub(crate) const SHORTEST: usize = 4;
+const SHORTEST: usize = 4;
 /// Of a secret that is cut off, less than this may be seen.
 const HEAD: usize = 8;
 const SHORTEST_CRUMB: usize = 8;
