@@ -1,7 +1,7 @@
 //! `takt init`: configuration files to begin with.
 //!
-//! A template is a file without words; what its keys do is written beside them, once each, from the table
-//! that reads them.
+//! A template is a file in `init/` without words; what its keys do is written beside them, once each, from
+//! the table that reads them.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -48,12 +48,12 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
 
 fn text(template: Template) -> &'static str {
     match template {
-        Template::Online => ONLINE,
-        Template::Concurrency => CONCURRENCY,
-        Template::Sweep => SWEEP,
-        Template::Offline => OFFLINE,
-        Template::Accuracy => ACCURACY,
-        Template::Raw => RAW,
+        Template::Online => include_str!("init/online.yaml"),
+        Template::Concurrency => include_str!("init/concurrency.yaml"),
+        Template::Sweep => include_str!("init/sweep.yaml"),
+        Template::Offline => include_str!("init/offline.yaml"),
+        Template::Accuracy => include_str!("init/accuracy.yaml"),
+        Template::Raw => include_str!("init/raw.yaml"),
     }
 }
 
@@ -99,221 +99,15 @@ const HEAD: &str = "\
 /// Where explanations begin.
 const COLUMN: usize = 40;
 
-const ONLINE: &str = "\
-name: online
-endpoint:
-  url: ${URL:-http://127.0.0.1:8000}
-  api: openai-chat
-  model: ${MODEL:-MODEL_NAME}
-  api_key: ${OPENAI_API_KEY:-}
-  stream: true
-  body:
-    temperature: 0
-    max_tokens: 256
-dataset:
-  format: synthetic
-  prompts: 2000
-  words: 64
-engine:
-  wait: guard
-limits:
-  connect_timeout: 5s
-  request_timeout: 120s
-slo:
-  ttft_ms:
-    p99: 500
-  tpot_ms:
-    p99: 50
-seed: 42
-phases:
-  - name: warmup
-    type: warmup
-    load:
-      pattern: poisson
-      rate: 10
-    requests: 50
-  - name: rate_10
-    type: performance
-    load:
-      pattern: poisson
-      rate: 10
-    duration: 60s
-    drain_timeout: 120s
-";
-
-const CONCURRENCY: &str = "\
-name: concurrency
-endpoint:
-  url: ${URL:-http://127.0.0.1:8000}
-  api: openai-chat
-  model: ${MODEL:-MODEL_NAME}
-  api_key: ${OPENAI_API_KEY:-}
-  stream: true
-  body:
-    temperature: 0
-    max_tokens: 256
-dataset:
-  format: synthetic
-  prompts: 2000
-  words: 64
-limits:
-  connect_timeout: 5s
-  request_timeout: 120s
-phases:
-  - name: warmup
-    type: warmup
-    load:
-      pattern: concurrency
-      target_concurrency: 16
-    requests: 64
-  - name: c16
-    type: performance
-    load:
-      pattern: concurrency
-      target_concurrency: 16
-    duration: 60s
-    drain_timeout: 120s
-";
-
-const SWEEP: &str = "\
-name: sweep
-endpoint:
-  url: ${URL:-http://127.0.0.1:8000}
-  api: openai-chat
-  model: ${MODEL:-MODEL_NAME}
-  api_key: ${OPENAI_API_KEY:-}
-  body:
-    temperature: 0
-    max_tokens: 256
-dataset:
-  format: synthetic
-  prompts: 2000
-  words: 64
-connections:
-  max: 256
-phases:
-  - name: warm_c4
-    type: warmup
-    load:
-      pattern: concurrency
-      target_concurrency: 4
-    requests: 32
-  - name: perf_c4
-    load:
-      pattern: concurrency
-      target_concurrency: 4
-    duration: 60s
-  - name: warm_c16
-    type: warmup
-    load:
-      pattern: concurrency
-      target_concurrency: 16
-    requests: 64
-  - name: perf_c16
-    load:
-      pattern: concurrency
-      target_concurrency: 16
-    duration: 60s
-  - name: warm_q20
-    type: warmup
-    load:
-      pattern: poisson
-      rate: 20
-    requests: 100
-  - name: perf_q20
-    load:
-      pattern: poisson
-      rate: 20
-    duration: 60s
-";
-
-const OFFLINE: &str = "\
-name: offline
-endpoint:
-  url: ${URL:-http://127.0.0.1:8000}
-  api: openai-chat
-  model: ${MODEL:-MODEL_NAME}
-  api_key: ${OPENAI_API_KEY:-}
-  stream: false
-  body:
-    temperature: 0
-    max_tokens: 256
-dataset:
-  format: synthetic
-  prompts: 2000
-  words: 64
-order: sequential
-phases:
-  - name: offline
-    type: performance
-    load:
-      pattern: max_throughput
-      max_in_flight: 256
-";
-
-const ACCURACY: &str = "\
-name: accuracy
-endpoint:
-  url: ${URL:-http://127.0.0.1:8000}
-  api: openai-chat
-  model: ${MODEL:-MODEL_NAME}
-  api_key: ${OPENAI_API_KEY:-}
-  body:
-    temperature: 0
-    max_tokens: 512
-dataset:
-  path: ${DATASET:-gsm8k_test.jsonl}
-  prompt: question
-limits:
-  connect_timeout: 5s
-  request_timeout: 600s
-phases:
-  - name: math
-    type: accuracy
-    load:
-      pattern: concurrency
-      target_concurrency: 8
-    repeats: 3
-    score:
-      by: numeric
-      truth: answer
-      after: '####'
-      of: content
-";
-
-const RAW: &str = "\
-name: raw
-endpoint:
-  url: ${URL:-http://127.0.0.1:8080/echo}
-  api: raw
-  headers:
-    X-Team: perf
-  body:
-    hello: world
-connections:
-  retry_stale: true
-phases:
-  - name: warmup
-    type: warmup
-    load:
-      pattern: concurrency
-      target_concurrency: 64
-    requests: 1000
-  - name: c64
-    type: performance
-    load:
-      pattern: concurrency
-      target_concurrency: 64
-    duration: 10s
-";
-
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]
     fn a_key_is_explained_where_it_comes_first_and_what_the_user_owns_is_not() {
-        let lines = explained(SWEEP);
+        let lines = explained(text(Template::Sweep));
         let of =
             |start: &str| lines.lines().filter(|l| l.trim_start().starts_with(start)).collect();
         let rates: Vec<&str> = of("rate:");
@@ -326,7 +120,7 @@ mod tests {
 
     #[test]
     fn explanations_change_nothing() {
-        for text in [ONLINE, CONCURRENCY, SWEEP, OFFLINE, ACCURACY, RAW] {
+        for text in Template::value_variants().iter().map(|&template| text(template)) {
             let bare = config::Node::from_yaml(text, "t").unwrap().to_json();
             let full = config::Node::from_yaml(&explained(text), "t").unwrap().to_json();
             assert_eq!(bare, full);
