@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use super::phase::Phase;
-use super::reader::{Field, Table};
+use super::reader::{Field, Table, word_of};
 
 /// In which order samples are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +40,7 @@ impl OrderKind {
     pub(crate) fn word(self) -> String {
         match self {
             Self::Single(place) => format!("{SINGLE}:{place}"),
-            other => {
-                WORDS.iter().find(|(_, kind)| *kind == other).map_or("", |(w, _)| w).to_owned()
-            }
+            other => word_of(&WORDS, other).to_owned(),
         }
     }
 
@@ -60,7 +58,7 @@ impl Generator {
     }
 
     pub(crate) fn word(self) -> &'static str {
-        GENERATORS.iter().find(|(_, generator)| *generator == self).map_or("", |(word, _)| word)
+        word_of(&GENERATORS, self)
     }
 
     /// Refuses a generator that would have no effect, or have none of what it is asked for.

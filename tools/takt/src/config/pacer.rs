@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use super::phase::Phase;
-use super::reader::{Field, Table};
+use super::reader::{Field, Table, word_of};
 
 /// Who waits for the moments of an open loop's schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,7 @@ impl Pacer {
         [("inline", Self::Inline), ("thread", Self::Thread), ("process", Self::Process)];
 
     pub(crate) fn word(self) -> &'static str {
-        let found = Self::WORDS.iter().find(|(_, pacer)| *pacer == self);
-        found.map_or("", |(word, _)| word)
+        word_of(&Self::WORDS, self)
     }
 
     /// Reads `pacer` and `pacer_core` of the section `engine`.
