@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use takt_time::Span;
 use takt_wire::Api;
 
 use crate::config::{Config, EndpointConfig, Phase};
@@ -65,8 +64,7 @@ impl Estimate {
         let share = 1.0 / f64::from(config.journal.one_in?.get());
         let a_request = bytes_of_a_request(&config.endpoint) * share;
         let rated = config.phases.iter().filter_map(|phase| phase.load.rate());
-        let fastest = rated
-            .fold(None, |most: Option<f64>, rate| Some(most.map_or(rate, |most| most.max(rate))));
+        let fastest = rated.reduce(f64::max);
         let rate = fastest.unwrap_or(GREATEST_RATE);
         let phases = config.phases.iter().zip(samples);
         let in_all = phases.map(|(phase, samples)| requests(phase, *samples)).sum::<Option<f64>>();
@@ -97,16 +95,12 @@ impl Estimate {
 /// Requests of a phase, where that can be said beforehand.
 fn requests(phase: &Phase, samples: u32) -> Option<f64> {
     let stop = &phase.stop;
-    let timed = phase.load.rate().zip(stop.duration).map(|(rate, span)| rate * seconds(span));
+    let timed = phase.load.rate().zip(stop.duration).map(|(rate, span)| rate * span.as_secs_f64());
     let counted = stop.requests.map(|requests| requests as f64);
     if let Some(least) = timed.into_iter().chain(counted).reduce(f64::min) {
         return Some(least);
     }
     (stop.duration.is_none() && stop.min_duration.is_none()).then(|| f64::from(samples))
-}
-
-fn seconds(span: Span) -> f64 {
-    span.as_secs_f64()
 }
 
 fn bytes_of_a_request(endpoint: &EndpointConfig) -> f64 {
