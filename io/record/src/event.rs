@@ -17,8 +17,8 @@ use crate::id::RequestId;
 use crate::kinds::{EventType, FinishReason};
 use crate::plan::SessionPlan;
 use crate::records::{
-    Completed, Health, Issued, Outcome, PhaseEvent, PhaseId, Record, RequestKey, SessionEvent,
-    TextKind, Times, Token, TokenCounts, TurnOf,
+    Completed, Health, Issued, PhaseEvent, PhaseId, Record, RequestKey, SessionEvent, TextKind,
+    Times, Token, TokenCounts, TurnOf,
 };
 
 /// A record in the words of the field.
@@ -208,16 +208,11 @@ impl<'a> Event<'a> {
         self.data = EventData::Output { output: None, reasoning: None, tool_calls: None };
         self.finish_reason = done.finish;
         self.worker_id = Some(ONLY_WORKER);
-        let (outcome, failure) = match done.outcome {
-            Outcome::Ok => ("ok", None),
-            Outcome::Failed(failure) => ("failed", Some(failure)),
-            Outcome::Unanswered => ("unanswered", None),
-        };
         self.takt = object(json!({
             "ordinal": done.key.ordinal,
             "sample_index": done.sample,
-            "outcome": outcome,
-            "error": failure.map(|failure| failure.kind),
+            "outcome": done.outcome.as_str(),
+            "error": done.outcome.failure().map(|failure| failure.kind),
             "status": done.status,
             "attempts": done.attempts,
             "reused": done.reused,

@@ -196,6 +196,27 @@ pub enum Outcome {
     Unanswered,
 }
 
+impl Outcome {
+    /// The word for it in events and responses.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed(_) => "failed",
+            Self::Unanswered => "unanswered",
+        }
+    }
+
+    /// What went wrong, if something did.
+    #[must_use]
+    pub const fn failure(self) -> Option<Failure> {
+        match self {
+            Self::Failed(failure) => Some(failure),
+            Self::Ok | Self::Unanswered => None,
+        }
+    }
+}
+
 /// A failed sample is data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {

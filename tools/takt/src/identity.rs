@@ -11,8 +11,6 @@ use takt_time::Anchor;
 pub(crate) struct Identity {
     /// 32 hex characters.
     pub(crate) session_id: String,
-    /// Spreads request ids.
-    pub(crate) session_key: u64,
     /// RFC 3339, UTC.
     pub(crate) started_at: String,
     /// The same, fit for a file's name.
@@ -32,17 +30,10 @@ impl Identity {
         let seconds = humantime::format_rfc3339_seconds(wall).to_string();
         Ok(Self {
             session_id: format!("{number:032x}"),
-            // The low half; any number will do.
-            session_key: number as u64,
             started_at: humantime::format_rfc3339_millis(wall).to_string(),
             stamp: seconds.chars().filter(char::is_ascii_alphanumeric).collect(),
         })
     }
-}
-
-/// The key that spreads the request ids of the session with this id: its low half.
-pub(crate) fn session_key(session_id: &str) -> Option<u64> {
-    u128::from_str_radix(session_id, 16).ok().map(|number| number as u64)
 }
 
 /// What is known of the machine.
@@ -80,6 +71,5 @@ mod tests {
         assert_eq!(one.stamp, "20010909T014640Z");
         assert_eq!(one.session_id.len(), 32);
         assert_ne!(one.session_id, two.session_id);
-        assert_eq!(session_key(&one.session_id), Some(one.session_key));
     }
 }

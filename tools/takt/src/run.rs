@@ -112,7 +112,7 @@ pub(crate) fn measure(
     let work = Work {
         client: client(config, allowed, &reached, &prepared),
         phases,
-        session_key: identity.session_key,
+        session_key: plan.session_key(),
         wait: config.wait,
         core: config.core,
         idle_timeout: config.limits.endpoint_response_idle_timeout,

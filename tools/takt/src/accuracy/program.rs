@@ -18,7 +18,6 @@ use takt_score::{Response, Sink, joined_tool_calls};
 use super::Kept;
 use super::questions::Questions;
 use crate::config::Program;
-use crate::identity::session_key;
 
 /// What goes to and fro; gone when it is dropped.
 pub(super) struct Files {
@@ -93,7 +92,7 @@ impl<'k> Rows<'k> {
             out: BufWriter::new(File::create(&files.rows)?),
             questions: Questions::open(folder, std::slice::from_ref(phase))?,
             phase,
-            session: session_key(&plan.session_id).unwrap_or(0),
+            session: plan.session_key(),
             count: 0,
             error: None,
         })
@@ -185,8 +184,7 @@ pub(super) fn run(program: &Program, files: &Files, count: u64) -> anyhow::Resul
 fn check(files: &Files, count: u64) -> anyhow::Result<()> {
     let mut given = 0;
     let mut marks = files.marks()?;
-    while let Some(mark) = next_mark(&mut marks).with_context(|| format!("line {}", given + 1))? {
-        drop(mark);
+    while next_mark(&mut marks).with_context(|| format!("line {}", given + 1))?.is_some() {
         given += 1;
         anyhow::ensure!(given <= count, "gave more than a mark for each of {count} rows");
     }

@@ -14,7 +14,6 @@ use super::Kept;
 use super::program::{Files, Mark, is_asked_for, next_mark};
 use super::questions::{Question, Questions};
 use crate::folder::Replacement;
-use crate::identity::session_key;
 
 /// Where the marks of a phase come from when a program gives them.
 pub(super) enum Sheet {
@@ -142,7 +141,7 @@ impl<'k> Writer<'k> {
                 .map(|(phase, sheet)| Scored { phase, sheet, tally: Tally::default() })
                 .collect(),
             questions: Questions::open(folder, kept)?,
-            session: session_key(&plan.session_id).unwrap_or(0),
+            session: plan.session_key(),
             responses: file(RESPONSES)?,
             map: file(SAMPLE_MAP)?.map(|out| Map { out, closed: 0, entries: 0 }),
             error: None,
@@ -189,15 +188,8 @@ impl<'k> Writer<'k> {
             phase: &scored.phase.name,
             sample: response.sample,
             repeat: response.repeat,
-            outcome: outcome.map(|outcome| match outcome {
-                Outcome::Ok => "ok",
-                Outcome::Failed(_) => "failed",
-                Outcome::Unanswered => "unanswered",
-            }),
-            error: match outcome {
-                Some(Outcome::Failed(failure)) => Some(failure.kind.as_str()),
-                _ => None,
-            },
+            outcome: outcome.map(Outcome::as_str),
+            error: outcome.and_then(Outcome::failure).map(|failure| failure.kind.as_str()),
             finish_reason: response.completed.and_then(|c| c.finish).map(FinishReason::as_str),
             text: given(&response.content),
             reasoning: given(&response.reasoning),
