@@ -96,11 +96,8 @@ impl Estimate {
 fn requests(phase: &Phase, samples: u32) -> Option<f64> {
     let stop = &phase.stop;
     let timed = phase.load.rate().zip(stop.duration).map(|(rate, span)| rate * span.as_secs_f64());
-    let counted = stop.requests.map(|requests| requests as f64);
-    if let Some(least) = timed.into_iter().chain(counted).reduce(f64::min) {
-        return Some(least);
-    }
-    (stop.duration.is_none() && stop.min_duration.is_none()).then(|| f64::from(samples))
+    let counted = stop.counted(samples.into()).map(|requests| requests as f64);
+    timed.into_iter().chain(counted).reduce(f64::min)
 }
 
 fn bytes_of_a_request(endpoint: &EndpointConfig) -> f64 {

@@ -176,9 +176,7 @@ pub(crate) fn warm_connections(config: &Config, samples: u32) -> usize {
             ((rate / 10.0) as u64).min(WARM_OPEN).max((rate / 500.0) as u64).min(WARM_OPEN_FAST)
         }
     };
-    let stop = &phase.stop;
-    let once = stop.duration.is_none() && stop.min_duration.is_none();
-    let requests = stop.requests.or(once.then_some(u64::from(samples))).unwrap_or(u64::MAX);
+    let requests = phase.stop.counted(pass(phase, samples).into()).unwrap_or(u64::MAX);
     let most = config.max_connections.map_or(usize::MAX, |max| max * config.endpoint.urls.len());
     (wanted.min(requests).min(WARM_MAX) as usize).min(most)
 }

@@ -32,9 +32,7 @@ impl Progress {
     pub(crate) fn new(console: &Console, config: &Config, samples: &[u32]) -> Self {
         let goals = config.phases.iter().zip(samples).map(|(phase, samples)| {
             let stop = &phase.stop;
-            let endless = stop.duration.is_none() && stop.min_duration.is_none();
-            let dataset = endless.then_some(u64::from(*samples));
-            Goal { requests: stop.requests.or(dataset), duration: stop.duration }
+            Goal { requests: stop.counted((*samples).into()), duration: stop.duration }
         });
         let bar = console.has_bar().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

@@ -58,8 +58,7 @@ struct Forecast<'c> {
 impl<'c> Forecast<'c> {
     fn of(phase: &'c Phase, samples: u32) -> Self {
         let (stop, rate) = (&phase.stop, phase.load.rate());
-        let endless = stop.duration.is_some() || stop.min_duration.is_some();
-        let counted = stop.requests.or((!endless).then_some(u64::from(plan::pass(phase, samples))));
+        let counted = stop.counted(plan::pass(phase, samples).into());
         let time_of = |requests: u64| rate.map(|rate| Span::from_secs_f64(requests as f64 / rate));
         let longest = stop.duration.into_iter().chain(stop.max_duration).min();
         let by_count = counted.and_then(time_of);

@@ -80,6 +80,13 @@ impl Stop {
         )))
     }
 
+    /// Requests that it issues unless time ends it: those that were asked for, or one `pass` over the dataset.
+    /// `None` where only time ends it.
+    pub(crate) fn counted(&self, pass: u64) -> Option<u64> {
+        let timed = self.duration.is_some() || self.min_duration.is_some();
+        self.requests.or((!timed).then_some(pass))
+    }
+
     /// How many different prompts to make up: one a request, as far as that can be known and kept.
     pub(super) fn prompts(&self) -> usize {
         let by_time = self.duration.zip(self.rate).map(|(d, r)| (d.as_secs_f64() * r * 1.2) as u64);
