@@ -8,9 +8,8 @@
 //! A thread of its own serves it, one peer at a time. The reactor hears of a stop as of a signal.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -21,12 +20,13 @@ use takt_report::Live;
 use crate::cli::StopArgs;
 use crate::exit::{Exit, Failure};
 use crate::outcome;
+use crate::socket_file::SocketFile;
 
 /// The socket, bound and not yet served. Its file is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Control {
     listener: UnixListener,
-    path: PathBuf,
+    _file: SocketFile,
     status: Status,
 }
 
@@ -41,15 +41,9 @@ impl Control {
             let says = format!("the control socket {}: {error}", path.display());
             Failure::says(Exit::Setup, says)
         };
-        let stale = |path: &Path| {
-            let socket = path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_socket());
-            socket && UnixStream::connect(path).is_err()
-        };
-        if stale(path) {
-            std::fs::remove_file(path).map_err(cannot)?;
-        }
+        let file = SocketFile::claim(path).map_err(cannot)?;
         let listener = UnixListener::bind(path).map_err(cannot)?;
-        Ok(Self { listener, path: path.to_owned(), status: Status::default() })
+        Ok(Self { listener, _file: file, status: Status::default() })
     }
 
     /// Where the state of the run is to be put.
@@ -69,13 +63,6 @@ impl Control {
             }
         })?;
         Ok(())
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // Somebody else may have removed it.
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

@@ -47,6 +47,7 @@ mod samples;
 mod scrub;
 #[cfg(feature = "zmq")]
 mod service;
+mod socket_file;
 mod stops;
 mod validate;
 mod watched;

@@ -2,7 +2,8 @@
 //! is pinned, since libzmq's own thread inherits the cores of the one that makes the first socket.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::io;
+use std::path::Path;
 use std::process::ChildStdin;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -15,11 +16,12 @@ use zmq::Context;
 
 use crate::config::{Aggregator, Config};
 use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
 use crate::pacer::{self, Process};
 use crate::plan::Times;
 use crate::service::Service;
+use crate::socket_file::SocketFile;
 use crate::watched::Watched;
 
 /// Everything that leaves the run over ZMQ.
@@ -28,8 +30,8 @@ pub(crate) struct Outlets {
     outlets: Vec<Box<dyn Outlet>>,
     snapshots: Option<Snapshots>,
     aggregator: Option<Aggregating>,
-    /// Files of sockets that are this run's own.
-    sockets: Vec<PathBuf>,
+    /// Removed when all else is gone.
+    files: Vec<SocketFile>,
 }
 
 /// An aggregator at work.
@@ -68,12 +70,15 @@ impl Outlets {
     ) -> Result<Self, Failure> {
         let context = Context::new();
         let publish = &config.publish;
-        let bind = |key: &str, address: &String| {
+        let mut files = Vec::new();
+        let mut bind = |key: &str, address: &String| {
+            let says = |error: &dyn std::fmt::Display| {
+                Failure::says(Exit::Setup, format!("publish.{key}: {address}: {error}"))
+            };
+            files.extend(claim(address).map_err(|e| says(&e))?);
             let bound = Publication::bind(&context, address, publish.queue, LINGER_MS);
             let bound = bound.and_then(|bound| bound.address().map(|at| (bound, at)));
-            let (bound, at) = bound.map_err(|error| {
-                Failure::says(Exit::Setup, format!("publish.{key}: {address}: {error}"))
-            })?;
+            let (bound, at) = bound.map_err(|e| says(&e))?;
             console.info(format!("{key} are published at {at}"));
             Ok::<_, Failure>(bound)
         };
@@ -83,7 +88,7 @@ impl Outlets {
             outlets: Vec::new(),
             snapshots: snapshots.map(|publication| Snapshots { publication, number: 0 }),
             aggregator: None,
-            sockets: Vec::new(),
+            files,
             context,
         };
         if let Some(publication) = events {
@@ -103,12 +108,13 @@ impl Outlets {
     ) -> Result<(), Failure> {
         let address = match &config.publish.aggregator {
             Aggregator::Off => return Ok(()),
-            Aggregator::Own => self.own_address(plan, "feed"),
+            Aggregator::Own => own_address(plan, "feed"),
             Aggregator::At(address) => address.clone(),
         };
         let says = |why: &dyn std::fmt::Display| {
             Failure::says(Exit::Setup, format!("the aggregator at {address}: {why}"))
         };
+        self.files.extend(claim(&address).map_err(|e| says(&e))?);
         let mut feed =
             Feed::bind(&self.context, &address, AGGREGATOR_PATIENCE).map_err(|e| says(&e))?;
         let own = match config.publish.aggregator {
@@ -147,7 +153,8 @@ impl Outlets {
         plan: &SessionPlan,
         commands: Receiver<pacer::Command>,
     ) -> Result<Process, Failure> {
-        let address = self.own_address(plan, "pacer");
+        let address = own_address(plan, "pacer");
+        self.files.extend(claim(&address).or_exit(Exit::Setup)?);
         Process::start(&self.context, config, times, &address, commands)
     }
 
@@ -179,7 +186,7 @@ impl Outlets {
 
     /// Waits, for so long as is allowed, until subscribers have what was sent to them.
     pub(crate) fn close(self, console: &Console) {
-        let Self { context, outlets, snapshots, aggregator, sockets } = self;
+        let Self { context, outlets, snapshots, aggregator, files } = self;
         drop((outlets, snapshots, aggregator));
         let began = Instant::now();
         // The last hold on the context waits for its sockets, and they for their lingering messages.
@@ -189,18 +196,7 @@ impl Outlets {
                 "a subscriber has not taken its last messages after {LINGER_MS} ms: they are dropped"
             ));
         }
-        for socket in sockets {
-            // libzmq has done so, unless it was in a hurry.
-            let _ = std::fs::remove_file(socket);
-        }
-    }
-
-    /// An address that nobody else has.
-    fn own_address(&mut self, plan: &SessionPlan, what: &str) -> String {
-        let path = std::env::temp_dir().join(format!("takt-{}.{what}", plan.session_id));
-        let address = format!("ipc://{}", path.display());
-        self.sockets.push(path);
-        address
+        drop(files);
     }
 }
 
@@ -229,6 +225,20 @@ impl Snapshots {
         self.publication.send(TOPIC, self.number, &text);
         self.number += 1;
     }
+}
+
+/// Claims the file of an address, if it has one: libzmq removes whatever is in its way, be it the socket of
+/// another run or somebody's file, and leaves its own behind.
+fn claim(address: &str) -> io::Result<Option<SocketFile>> {
+    // `@` is a name without a file, and `*` one that libzmq makes up.
+    let path = address.strip_prefix("ipc://").filter(|path| *path != "*" && !path.starts_with('@'));
+    path.map(|path| SocketFile::claim(Path::new(path))).transpose()
+}
+
+/// An address that nobody else has.
+fn own_address(plan: &SessionPlan, what: &str) -> String {
+    let path = std::env::temp_dir().join(format!("takt-{}.{what}", plan.session_id));
+    format!("ipc://{}", path.display())
 }
 
 /// The topic of snapshots.

@@ -2,6 +2,7 @@
 //! some that are killed.
 
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixListener;
 
 use serde_json::Value;
 use zmq::{Context, Socket, SocketType};
@@ -232,4 +233,43 @@ fn an_address_that_is_taken_is_a_failed_set_up() {
     let set = format!("publish.events={taken}");
     let args = ["--rate", "5", "--requests", "5", "--set", &set];
     bench.run(&mock.url(), &args).exits(3).says("publish.events").says("in use");
+}
+
+#[test]
+fn a_file_and_a_socket_in_use_are_left_alone_and_one_of_a_killed_run_is_taken_over() {
+    let bench = Bench::new();
+    let mock = Mock::quick(&bench);
+    std::fs::write(bench.path("notes"), "mine").unwrap();
+    let living = UnixListener::bind(bench.path("living")).unwrap();
+    for key in ["publish.events", "publish.snapshots", "publish.aggregator"] {
+        for name in ["notes", "living"] {
+            let set = format!("{key}={}", ipc(&bench, name));
+            let args = ["--rate", "50", "--requests", "2", "--set", &set];
+            let done = bench.run(&mock.url(), &args);
+            done.exits(3).says(name).says("in use");
+            std::fs::remove_dir_all(bench.path("out")).unwrap();
+        }
+    }
+    assert_eq!(bench.read("notes"), "mine");
+    drop(living);
+    let set = format!("publish.events={}", ipc(&bench, "living"));
+    bench.run(&mock.url(), &["--rate", "50", "--requests", "2", "--set", &set]).exits(0);
+}
+
+#[test]
+fn sockets_are_gone_when_the_run_is_over_however_it_ended() {
+    let bench = Bench::new();
+    let mock = Mock::quick(&bench);
+    let events = format!("publish.events={}", ipc(&bench, "events"));
+    let snapshots = format!("publish.snapshots={}", ipc(&bench, "snapshots"));
+    let both = ["--rate", "50", "--requests", "2", "--set", &events, "--set", &snapshots];
+    let gone = || ["events", "snapshots", "feed"].iter().all(|name| !bench.path(name).exists());
+    bench.run(&mock.url(), &both).exits(0);
+    assert!(gone());
+    std::fs::remove_dir_all(bench.path("out")).unwrap();
+    let feed = format!("publish.aggregator={}", ipc(&bench, "feed"));
+    let timeout = "limits.service_ready_timeout=100ms";
+    let more = ["--set", &feed, "--set", timeout];
+    bench.run(&mock.url(), &[&both[..], &more].concat()).exits(3);
+    assert!(gone());
 }
