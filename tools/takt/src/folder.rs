@@ -101,9 +101,10 @@ impl Write for Replacement {
     }
 }
 
-/// Refuses what is no folder, and a folder in which something is.
+/// Refuses what is no folder, and a folder in which something is. What a run leaves whose set-up failed is
+/// nothing: it has no record of anything, and its command may be given again.
 fn look_at(path: &Path) -> Result<(), Failure> {
-    let mut entries = match fs::read_dir(path) {
+    let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
@@ -112,7 +113,16 @@ fn look_at(path: &Path) -> Result<(), Failure> {
         }
         Err(error) => return Err(cannot(path, &error, Exit::Setup)),
     };
-    if entries.next().is_none() {
+    let of_a_set_up = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| match entry.file_name().to_str() {
+            Some("config.yaml" | "questions.jsonl") => true,
+            Some("metrics") => {
+                fs::read_dir(entry.path()).is_ok_and(|mut in_it| in_it.next().is_none())
+            }
+            _ => false,
+        })
+    };
+    if entries.into_iter().all(of_a_set_up) {
         return Ok(());
     }
     let what =
@@ -154,7 +164,10 @@ mod tests {
         assert_eq!(create(&new).unwrap_err(), Exit::Input);
         let empty = scratch.path().join("empty");
         fs::create_dir(&empty).unwrap();
-        create(&empty).unwrap();
+        create(&empty).unwrap().write("config.yaml", b"").unwrap();
+        // Its set-up failed: nothing was recorded.
+        create(&empty).unwrap().write("journal", b"").unwrap();
+        assert_eq!(create(&empty).unwrap_err(), Exit::Input);
         let file = scratch.path().join("file");
         fs::write(&file, "x").unwrap();
         assert_eq!(create(&file).unwrap_err(), Exit::Input);

@@ -64,6 +64,7 @@ pub(crate) fn measure(
     console: &Console,
 ) -> Result<Exit, Failure> {
     console.hide(&config.secrets);
+    cores_are_there(config)?;
     let stops = Stops::hear(console).or_exit(Exit::Setup)?;
     signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
@@ -249,6 +250,19 @@ fn client(
         limits: takt_wire::Limits::default(),
         phases: prepared.iter().zip(&config.phases).map(route).collect(),
     }
+}
+
+/// Refuses cores that this process may not use, before anything is made.
+fn cores_are_there(config: &Config) -> Result<(), Failure> {
+    let allowed = affinity::allowed().or_exit(Exit::Setup)?;
+    let asked = [("engine.core", config.core), ("engine.pacer_core", config.pacer_core)];
+    for (key, core) in asked {
+        if let Some(cpu) = core.filter(|cpu| !allowed.contains(cpu)) {
+            let error = PinError::NotAllowed { cpu, allowed };
+            return Err(Failure::says(Exit::Input, format!("{key}: {error}")));
+        }
+    }
+    Ok(())
 }
 
 /// A core that is not there is wrong input; one that the system refuses is not.

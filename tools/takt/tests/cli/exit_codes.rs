@@ -89,8 +89,14 @@ fn code_2_wrong_input_and_nothing_is_sent() {
 fn code_2_a_core_that_is_not_there() {
     let bench = Bench::new();
     let mock = Mock::quick(&bench);
-    let args = ["--concurrency", "1", "--requests", "1", "--core", "4000"];
-    bench.run(&mock.url(), &args).exits(2).says("core 4000 is not available");
+    let reactor = ["--concurrency", "1", "--requests", "1", "--core", "4000"];
+    let pacer = ["--set", "engine.pacer=thread", "--set", "engine.pacer_core=4000"];
+    let pacer = [&["--rate", "5", "--requests", "1"][..], &pacer].concat();
+    for (args, key) in [(&reactor[..], "engine.core"), (&pacer[..], "engine.pacer_core")] {
+        let says = format!("{key}: core 4000 is not available");
+        bench.run(&mock.url(), args).exits(2).says(&says);
+        assert!(!bench.path("out").exists(), "nothing is made for what cannot run");
+    }
 }
 
 #[test]
