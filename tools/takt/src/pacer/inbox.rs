@@ -34,19 +34,21 @@ impl Inbox {
         for _ in 0..MESSAGES_MAX {
             match self.socket.recv(&mut self.message, DONTWAIT) {
                 Ok(()) => decode(&self.message).for_each(|due| self.session.send(due.into())),
-                Err(zmq::Error::EAGAIN) => {
-                    let events = self.socket.get_events();
-                    if !events.is_ok_and(|events| events.contains(PollEvents::POLLIN)) {
-                        return;
-                    }
-                }
-                Err(error) => {
-                    let words = format!("the pacer's socket: {error}");
-                    return self.session.send(SessionMsg::TransportFailed(words.into()));
-                }
+                Err(zmq::Error::EAGAIN) => match self.socket.get_events() {
+                    Ok(events) if events.contains(PollEvents::POLLIN) => {}
+                    Ok(_) => return,
+                    Err(error) => return self.failed(error),
+                },
+                Err(error) => return self.failed(error),
             }
         }
         cx.call_soon(Msg::GoOn);
+    }
+
+    /// Nothing more will come from the pacer; a phase that waited for it would hang.
+    fn failed(&self, error: zmq::Error) {
+        let words = format!("the pacer's socket: {error}");
+        self.session.send(SessionMsg::TransportFailed(words.into()));
     }
 }
 

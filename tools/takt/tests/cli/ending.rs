@@ -43,21 +43,6 @@ fn e1_a_second_signal_gives_up_what_is_in_flight() {
 }
 
 #[test]
-fn e1_a_signal_is_heard_while_a_phase_drains() {
-    let bench = Bench::new();
-    let mock = Mock::start(&bench, &["--ttft", "600s"]);
-    let url = mock.url();
-    let args = ["run", "--url", &url, "--concurrency", "3", "--requests", "3", "--out", "out"];
-    let mut running = Running::start(&bench, &args);
-    running.wait_for("phase performance");
-    running.signal("INT");
-    running.wait_for("stopping");
-    running.signal("INT");
-    running.done().exits(130);
-    assert_eq!(bench.result()["phases"][0]["unanswered"], 3);
-}
-
-#[test]
 fn e2_a_request_that_is_never_answered_ends_with_the_drain() {
     let bench = Bench::new();
     let mock = Mock::start(&bench, &["--ttft", "600s"]);

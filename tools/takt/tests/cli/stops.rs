@@ -86,7 +86,7 @@ fn e1_in_the_phase_after_an_undrained_warm_up_gives_up_what_both_have_in_flight(
 }
 
 #[test]
-fn e1_what_the_user_gave_up_is_no_casualty_of_the_server() {
+fn e1_what_the_user_gave_up_while_draining_is_no_casualty_of_the_server() {
     let bench = Bench::new();
     let mock = Mock::start(&bench, &["--ttft", "600s"]);
     let url = mock.url();
@@ -97,6 +97,7 @@ fn e1_what_the_user_gave_up_is_no_casualty_of_the_server() {
     running.wait_for("stopping");
     running.signal("INT");
     let result = interrupted(&bench, running);
+    assert_eq!(result["phases"][0]["unanswered"], 3);
     let reasons = result["verdict"]["reasons"].as_array().unwrap();
     assert!(reasons.iter().all(|reason| reason["name"] != "survivors"), "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason["name"] == "incomplete"), "{reasons:?}");
