@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::columns::Role;
+use crate::conversation::ConversationFault;
 
 /// A data set that cannot be used: `file:line: reason; how to mend it`.
 #[derive(Debug)]
@@ -282,6 +283,9 @@ pub enum Fault {
         /// The shortest length that is enough.
         needed: u32,
     },
+    /// A message that fits no conversation.
+    #[error(transparent)]
+    Conversation(#[from] ConversationFault),
     /// A range of lengths whose end is before its start.
     #[error("lengths from {min} to {max} words hold nothing; swap them")]
     EmptyRange {

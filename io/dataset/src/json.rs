@@ -6,11 +6,16 @@
 //! Whether the inside of a row is JSON is the parser's to say.
 
 use crate::error::{At, Fault};
-use crate::row::{kind_of, parse_object};
+use crate::row::{TakeRow, kind_of, parse_object};
 use crate::rows::Rows;
 use crate::source::Source;
 
 pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), At> {
+    each(source, &mut |row, line| rows.take(row, line))
+}
+
+/// Gives each row to `take`, with its line.
+pub(crate) fn each(source: &mut Source<'_>, take: TakeRow<'_>) -> Result<(), At> {
     match after_space(source)? {
         None => return Ok(()),
         Some(b'[') => source.bump(b'['),
@@ -24,7 +29,7 @@ pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), A
     loop {
         match after_space(source)? {
             Some(b']') if first => break,
-            Some(b'{') => take_row(source, &mut row, rows)?,
+            Some(b'{') => take_row(source, &mut row, &mut *take)?,
             other => return Err(no_row(source, other)),
         }
         first = false;
@@ -42,7 +47,7 @@ pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), A
 }
 
 /// Takes the object that starts at the next byte.
-fn take_row(source: &mut Source<'_>, row: &mut Vec<u8>, rows: &mut Rows<'_>) -> Result<(), At> {
+fn take_row(source: &mut Source<'_>, row: &mut Vec<u8>, take: TakeRow<'_>) -> Result<(), At> {
     let (line, column) = (source.line(), source.column());
     row.clear();
     let mut brackets = Brackets::default();
@@ -62,7 +67,7 @@ fn take_row(source: &mut Source<'_>, row: &mut Vec<u8>, rows: &mut Rows<'_>) -> 
         };
         return Err(At::line(line, fault));
     }
-    rows.take(&parse_object(text, (line, column), REMEDY)?, line)
+    take(&parse_object(text, (line, column), REMEDY)?, line)
 }
 
 /// Follows a value to its end.

@@ -17,6 +17,7 @@
 //!   and a choice that could go two ways is refused.
 //! * [`Limits`] bound a row and the number of rows.
 //! * [`Dataset`] is the result: a name and [`Sample`]s in file order.
+//! * [`Conversations`] are read whole: several turns each, a history kept once.
 //! * [`synthetic`] makes prompts where there is no file.
 //! * [`Recording`] reads when requests came to a service and how long they were; [`Texts`] makes prompts of
 //!   these lengths, with the shared beginnings that were recorded.
@@ -59,6 +60,7 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+mod conversation;
 mod csv;
 mod dataset;
 mod error;
@@ -76,6 +78,7 @@ mod text;
 mod words;
 
 pub use columns::{Columns, ColumnsUsed, PROMPT_COLUMNS, Role, SYSTEM_COLUMNS};
+pub use conversation::{Conversation, ConversationFault, ConversationFormat, Conversations, Turn};
 pub use dataset::{Dataset, Limits, Options};
 pub use error::{DatasetError, Fault};
 pub use format::{Format, UnknownFormat};

@@ -1,0 +1,377 @@
+//! Files of conversations: what each turn says, and every way in which a file is refused, with its line.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use takt_dataset::{ConversationFormat, Conversations, DatasetError, Limits};
+use takt_time::Span;
+
+use ConversationFormat::{Agentic, Messages, MtBench, ShareGpt};
+
+fn read(format: ConversationFormat, input: &str) -> Result<Conversations, DatasetError> {
+    Conversations::read(input.as_bytes(), "f", format, false, &Limits::default())
+}
+
+fn reads(format: ConversationFormat, input: &str) -> Conversations {
+    read(format, input).unwrap_or_else(|e| panic!("refused: {e}"))
+}
+
+/// A message a line, each with what is given beside conversation, turn and content.
+fn rows(lines: &[(&str, Value)]) -> String {
+    let mut out = String::new();
+    for (place, (role, beside)) in lines.iter().enumerate() {
+        let mut row =
+            json!({"conversation_id": "c", "turn": place + 1, "role": role, "content": "x"});
+        for (key, value) in beside.as_object().expect("an object") {
+            row[key] = value.clone();
+        }
+        writeln!(out, "{row}").expect("a string takes it");
+    }
+    out
+}
+
+/// Expects to be refused at `line` with a message that says `what`.
+#[track_caller]
+fn refuses(format: ConversationFormat, input: &str, line: u64, what: &str) {
+    match read(format, input) {
+        Ok(set) => panic!("accepted: {:?}", set.list()),
+        Err(error) => {
+            let says = error.to_string();
+            assert_eq!(error.line, Some(line), "{says}");
+            assert!(says.starts_with(&format!("f:{line}: ")) && says.contains(what), "{says}");
+            assert!(says.contains(';'), "no remedy: {says}");
+        }
+    }
+}
+
+fn texts(json: &str) -> Vec<Value> {
+    serde_json::from_str(&format!("[{json}]")).expect("messages are JSON")
+}
+
+fn calls() -> Value {
+    json!([{"id": "k1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}])
+}
+
+#[test]
+fn a_turn_says_what_came_before_it_and_its_answer_comes_after() {
+    let file = rows(&[
+        (
+            "user",
+            json!({"content": "list", "system": "S", "tools": [{"type": "function"}], "max_new_tokens": 7}),
+        ),
+        ("assistant", json!({"content": null, "tool_calls": calls(), "reasoning_content": "why"})),
+        (
+            "tool",
+            json!({"content": null, "delay_seconds": 1.2,
+            "tool_results": [{"tool_call_id": "k1", "content": "a"}, {"tool_call_id": "k2", "content": "b"}]}),
+        ),
+        ("assistant", json!({"content": "two", "intent_codes": ["I001"]})),
+        ("user", json!({"content": "more", "temperature": 0.5, "max_completion_tokens": 9})),
+    ]);
+    let set = reads(Agentic, &file);
+    let talk = &set.list()[0];
+    assert_eq!((&*talk.id, talk.row, set.turns()), ("c", 1, 3));
+    assert_eq!(texts(talk.system()), [json!({"role": "system", "content": "S"})]);
+    let turns = talk.turns();
+    let numbers: Vec<_> = turns.iter().map(|t| (t.number, t.row, t.is_tool, t.delay)).collect();
+    let delay = Some(Span::from_millis(1200));
+    assert_eq!(numbers, [(1, 1, false, None), (3, 3, true, delay), (5, 5, false, None)]);
+
+    let call = json!({"role": "assistant", "content": null, "tool_calls": calls(), "reasoning_content": "why"});
+    let told = |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    let all = [
+        json!({"role": "system", "content": "S"}),
+        json!({"role": "user", "content": "list"}),
+        call.clone(),
+        told("k1", "a"),
+        told("k2", "b"),
+        json!({"role": "assistant", "content": "two"}),
+        json!({"role": "user", "content": "more"}),
+    ];
+    for (turn, upto) in turns.iter().zip([2, 5, 7]) {
+        assert_eq!(texts(talk.prompt(turn)), all[..upto]);
+    }
+    assert_eq!(texts(talk.asked(&turns[1])), all[3..5]);
+    assert_eq!(texts(talk.answer(&turns[0])), [call]);
+    assert_eq!(turns[1].intents.as_deref(), Some(r#"["I001"]"#));
+    assert_eq!(talk.answer(&turns[2]), "");
+
+    // Token limit and tools of the first line hold for those that have none, under names that servers know.
+    let limit = |n: usize| turns[n].params.get("max_completion_tokens").and_then(Value::as_u64);
+    assert_eq!([limit(0), limit(1), limit(2)], [Some(7), Some(7), Some(9)]);
+    assert!(turns.iter().all(|t| t.params.get("tools").is_some()));
+    assert_eq!(turns[2].params.get("temperature"), Some(&json!(0.5)));
+    assert_eq!(turns[1].params.get("temperature"), None);
+}
+
+#[test]
+fn a_user_may_speak_right_after_a_tool() {
+    let told = json!({"tool_results": [{"tool_call_id": "k1", "content": "a"}]});
+    let file = rows(&[
+        ("user", json!({})),
+        ("assistant", json!({"tool_calls": calls()})),
+        ("tool", told),
+        ("user", json!({"content": "and?"})),
+    ]);
+    let set = reads(Agentic, &file);
+    let talk = &set.list()[0];
+    assert_eq!(talk.turns().len(), 3);
+    assert_eq!(texts(talk.prompt(&talk.turns()[2])).len(), 4);
+}
+
+#[test]
+fn the_system_message_goes_first_whichever_row_has_it() {
+    let file = rows(&[
+        ("user", json!({"system": ""})),
+        ("assistant", json!({})),
+        ("user", json!({"system": "late"})),
+    ]);
+    let set = reads(Agentic, &file);
+    let talk = &set.list()[0];
+    let system = json!({"role": "system", "content": "late"});
+    for turn in talk.turns() {
+        assert_eq!(texts(talk.prompt(turn))[0], system);
+    }
+    assert_eq!(texts(talk.asked(&talk.turns()[0])), [json!({"role": "user", "content": "x"})]);
+}
+
+#[test]
+fn rows_of_metadata_are_no_messages_and_a_delay_of_nothing_is_none() {
+    let file = format!(
+        "{}\n{}",
+        json!({"_type": "dataset_metadata", "made_by": "x"}),
+        rows(&[
+            ("user", json!({"delay_seconds": 0})),
+            ("assistant", json!({})),
+            ("user", json!({"delay_seconds": "0.5"}))
+        ])
+    );
+    let set = reads(Agentic, &file);
+    let delays: Vec<_> = set.list()[0].turns().iter().map(|turn| turn.delay).collect();
+    assert_eq!(delays, [None, Some(Span::from_millis(500))]);
+}
+
+#[test]
+fn history_takes_no_more_memory_than_its_messages() {
+    let mut lines = vec![("user", json!({"content": "q".repeat(1_000)}))];
+    for _ in 0..200 {
+        lines.push(("assistant", json!({"content": "a".repeat(1_000)})));
+        lines.push(("user", json!({"content": "q".repeat(1_000)})));
+    }
+    let set = reads(Agentic, &rows(&lines));
+    let prompts: usize = set.list()[0].turns().iter().map(|t| set.list()[0].prompt(t).len()).sum();
+    assert!(prompts > 40_000_000 && set.bytes() < 420_000, "{prompts} {}", set.bytes());
+}
+
+#[test]
+fn every_fault_of_an_agentic_file_is_refused_with_its_line() {
+    let a_user = ("user", json!({}));
+    let an_answer = ("assistant", json!({}));
+    let with = |role: &'static str, beside: Value| (role, beside);
+    let second = |row: (&'static str, Value), what: &str| {
+        refuses(Agentic, &rows(&[a_user.clone(), row]), 2, what);
+    };
+    for missing in ["conversation_id", "turn", "role", "content"] {
+        let mut row = json!({"conversation_id": "c", "turn": 1, "role": "user", "content": "x"});
+        row.as_object_mut().unwrap().remove(missing);
+        refuses(Agentic, &row.to_string(), 1, &format!("no column `{missing}`"));
+    }
+    for id in [json!(""), json!(" "), json!(7), json!("é"), json!("a\nb"), json!(null)] {
+        let beside = json!({"conversation_id": id});
+        refuses(Agentic, &rows(&[with("user", beside)]), 1, "printable ASCII");
+    }
+    // Numbers.
+    refuses(Agentic, &rows(&[with("user", json!({"turn": 0}))]), 1, "must be 1 here, not 0");
+    second(with("assistant", json!({"turn": 3})), "must be 2 here, not 3");
+    second(with("assistant", json!({"turn": 1})), "must be 2 here, not 1");
+    second(with("assistant", json!({"turn": "two"})), "must be 2 here");
+    second(with("assistant", json!({"turn": 2.0})), "must be 2 here");
+    // Conversations in pieces.
+    let other = json!({"conversation_id": "d", "turn": 1});
+    let pieces =
+        rows(&[a_user.clone(), with("user", other), with("assistant", json!({"turn": 2}))]);
+    refuses(Agentic, &pieces, 3, "conversation `c` goes on here");
+    // Who may speak when.
+    refuses(Agentic, &rows(std::slice::from_ref(&an_answer)), 1, "an assistant after nothing");
+    let told = json!({"tool_results": [{"tool_call_id": "k1", "content": "a"}]});
+    refuses(Agentic, &rows(&[with("tool", told.clone())]), 1, "a tool after nothing");
+    second(with("user", json!({})), "a user after a user");
+    second(with("tool", told.clone()), "a tool after a user");
+    second(with("system", json!({})), "not `system`");
+    second(with("assistant", json!({"role": 7})), "not a number");
+    let third = |row: (&'static str, Value), what: &str| {
+        refuses(Agentic, &rows(&[a_user.clone(), an_answer.clone(), row]), 3, what);
+    };
+    third(with("assistant", json!({})), "an assistant after an assistant");
+    third(with("tool", told.clone()), "an answer without tool calls");
+    let asks = with("assistant", json!({"content": null, "tool_calls": calls()}));
+    let after = |row: (&'static str, Value), what: &str| {
+        refuses(Agentic, &rows(&[a_user.clone(), asks.clone(), row]), 3, what);
+    };
+    after(with("user", json!({})), "a user after an answer with tool calls");
+    // Words.
+    for content in [json!(""), json!("  "), json!(null), json!([])] {
+        let beside = json!({"content": content});
+        refuses(Agentic, &rows(&[with("user", beside.clone())]), 1, "a user without content");
+        second(with("assistant", beside), "an assistant without content");
+    }
+    second(with("assistant", json!({"content": null, "tool_calls": []})), "without content");
+    refuses(Agentic, &rows(&[with("user", json!({"content": 7}))]), 1, "`content` must hold text");
+    // Calls.
+    let call = |change: &dyn Fn(&mut Value), what: &str| {
+        let mut list = calls();
+        change(&mut list[0]);
+        second(with("assistant", json!({"tool_calls": list})), what);
+    };
+    call(&|c| c["id"] = json!(""), "call 1 has no `id`");
+    call(&|c| c["type"] = json!("tool"), "`type` of call 1");
+    call(&|c| c["function"]["name"] = json!(""), "call 1 names no function");
+    call(&|c| c["function"]["arguments"] = json!(7), "`arguments` of call 1");
+    second(with("assistant", json!({"tool_calls": "bash"})), "`tool_calls`: it must be a list");
+    // Results.
+    for (results, what) in [
+        (json!(null), "needs a list"),
+        (json!("a"), "needs a list"),
+        (json!([]), "the list is empty"),
+        (json!([{"content": "a"}]), "result 1 has no `tool_call_id`"),
+        (
+            json!([{"tool_call_id": "k1", "content": "a"}, {"tool_call_id": "k1"}]),
+            "result 2 has no `content`",
+        ),
+    ] {
+        after(with("tool", json!({"tool_results": results})), what);
+    }
+    // The rest.
+    for delay in [json!("soon"), json!([1]), json!(true), json!(1e300)] {
+        let beside = json!({"delay_seconds": delay});
+        refuses(Agentic, &rows(&[with("user", beside)]), 1, "`delay_seconds` must be a number");
+    }
+    refuses(
+        Agentic,
+        &rows(&[with("user", json!({"temperature": "hot"}))]),
+        1,
+        "`temperature` must hold",
+    );
+    refuses(Agentic, "{\"conversation_id\":\"c\",\"turn\":1,\n", 1, "not JSON");
+    refuses(Agentic, "\n[1]", 2, "a row must be an object");
+    assert!(read(Agentic, "").is_err_and(|e| e.to_string().contains("empty")));
+}
+
+#[test]
+fn openai_messages_are_a_conversation_each() {
+    let row = json!({"id": "a1", "max_tokens": 4, "messages": [
+        {"role": "system", "content": "S"}, {"role": "assistant", "content": "hello"},
+        {"role": "user", "content": "q1"}, {"role": "user", "content": "q2"},
+        {"role": "assistant", "content": null, "tool_calls": []},
+        {"role": "tool", "tool_call_id": "k", "content": ""}, {"role": "assistant", "content": "done"}]});
+    let set = reads(Messages, &row.to_string());
+    let talk = &set.list()[0];
+    let numbers: Vec<_> = talk.turns().iter().map(|turn| turn.number).collect();
+    assert_eq!((&*talk.id, numbers), ("a1", vec![1, 3]));
+    assert_eq!(texts(talk.prompt(&talk.turns()[0])).len(), 3, "what nobody asked for is left out");
+    assert_eq!((set.unasked(), set.left_out()), (1, 0));
+    assert!(talk.turns()[1].is_tool);
+    assert_eq!(
+        texts(talk.answer(&talk.turns()[1])),
+        [json!({"role": "assistant", "content": "done"})]
+    );
+    assert_eq!(talk.turns()[1].params.get("max_tokens"), Some(&json!(4)));
+
+    let array = format!("[{row},\n{row}]");
+    let set =
+        Conversations::read(array.as_bytes(), "f", Messages, true, &Limits::default()).unwrap();
+    assert_eq!(set.list().len(), 2);
+    for (messages, what) in [
+        (json!([{"role": "user", "content": " "}]), "message 1 says nothing"),
+        (json!([{"role": "judge", "content": "x"}]), "role `judge`"),
+        (json!([{"content": "x"}]), "message 1"),
+        (json!([{"role": "user", "content": 3}]), "no text"),
+        (json!("hi"), "must hold a list"),
+    ] {
+        refuses(Messages, &json!({"messages": messages}).to_string(), 1, what);
+    }
+    refuses(Messages, "{\"prompt\": \"x\"}", 1, "no column `messages`");
+}
+
+#[test]
+fn sharegpt_leaves_out_what_nobody_asked_for() {
+    let file = json!([
+        {"id": "s1", "conversations": [{"from": "gpt", "value": "hi"}, {"from": "human", "value": "q"},
+            {"from": "gpt", "value": "a"}, {"from": "human", "value": "r"}]},
+        {"id": "s2", "conversations": [{"from": "gpt", "value": "alone"}]},
+        {"conversations": [{"from": "system", "value": "S"}, {"from": "user", "value": "q"}]},
+    ]);
+    let set = reads(ShareGpt, &file.to_string());
+    let ids: Vec<_> = set.list().iter().map(|talk| &*talk.id).collect();
+    assert_eq!(ids, ["s1", "line-1"]);
+    assert_eq!((set.unasked(), set.left_out()), (1, 1));
+    let talk = &set.list()[0];
+    let expect = [("user", "q"), ("assistant", "a"), ("user", "r")];
+    let expect = expect.map(|(role, content)| json!({"role": role, "content": content}));
+    assert_eq!(texts(talk.prompt(&talk.turns()[1])), expect);
+    assert!(!set.list()[1].system().is_empty());
+    let nobody = json!([{"conversations": [{"from": "cat", "value": "x"}]}]);
+    refuses(ShareGpt, &nobody.to_string(), 1, "`cat`, which is nobody");
+    refuses(ShareGpt, "[{\"conversations\": [{\"from\": \"human\"}]}]", 1, "missing field `value`");
+}
+
+#[test]
+fn mt_bench_has_turns_and_no_answers() {
+    let file = "{\"question_id\": 81, \"category\": \"w\", \"turns\": [\"one\", \"two\"]}\n";
+    let set = reads(MtBench, file);
+    let talk = &set.list()[0];
+    assert_eq!((&*talk.id, talk.turns().len()), ("81", 2));
+    assert_eq!(talk.turns()[1].number, 3);
+    assert_eq!(talk.answer(&talk.turns()[0]), "");
+    assert_eq!(texts(talk.asked(&talk.turns()[1])), [json!({"role": "user", "content": "two"})]);
+    refuses(MtBench, "{\"turns\": []}", 1, "says nothing");
+    refuses(MtBench, "{\"turns\": [1]}", 1, "invalid type");
+}
+
+/// Runs only where the folder of shared data is named.
+#[test]
+fn the_real_mt_bench_has_eighty_conversations_of_two_turns() {
+    let Some(folder) = std::env::var_os("TAKT_SHARED_DATA") else {
+        eprintln!(
+            "skipped: TAKT_SHARED_DATA does not name the folder that has mt_bench_questions.jsonl"
+        );
+        return;
+    };
+    let file = std::path::Path::new(&folder).join("mt_bench_questions.jsonl");
+    let set = reads(MtBench, &std::fs::read_to_string(file).expect("it is there"));
+    assert_eq!((set.list().len(), set.turns()), (80, 160));
+}
+
+proptest! {
+    /// Any lines: read or refused, never a panic, and what is read has turns whose prompts are JSON.
+    #[test]
+    fn any_rows_are_read_or_refused(lines in prop::collection::vec(any_row(), 0..8)) {
+        let file: String = lines.iter().map(|row| format!("{row}\n")).collect();
+        if let Ok(set) = read(Agentic, &file) {
+            for talk in set.list() {
+                prop_assert!(!talk.turns().is_empty());
+                for turn in talk.turns() {
+                    let said = texts(talk.prompt(turn));
+                    prop_assert!(said.len() as u64 >= u64::from(turn.number));
+                    prop_assert!(talk.prompt(turn).ends_with(talk.asked(turn)));
+                }
+            }
+        }
+    }
+}
+
+fn any_row() -> impl Strategy<Value = Value> {
+    let role = prop::sample::select(vec!["user", "assistant", "tool", "system"]);
+    let id = prop::sample::select(vec!["c", "d"]);
+    let content = prop_oneof![Just(json!(null)), Just(json!("x")), Just(json!([{"type": "text"}]))];
+    let calls = prop_oneof![Just(json!(null)), Just(calls())];
+    let results =
+        prop_oneof![Just(json!(null)), Just(json!([{"tool_call_id": "k1", "content": "a"}])),];
+    (role, id, 1..4u32, content, calls, results).prop_map(
+        |(role, id, turn, content, calls, results)| {
+            json!({"conversation_id": id, "turn": turn, "role": role, "content": content,
+            "tool_calls": calls, "tool_results": results})
+        },
+    )
+}
