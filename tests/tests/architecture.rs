@@ -37,8 +37,12 @@ const TABLE: &[Row] = &[
     row("takt-actors", Pure, &["takt-time", "takt-engine", "takt-wire", "takt-record"]),
     row("takt-report", Pure, &["takt-time", "takt-record"]),
     row("takt-score", Pure, &["takt-record"]),
-    row("takt-mock", Pure, &["takt-time", "takt-engine", "takt-wire"]),
     row("takt-opprof", Pure, &["takt-time", "takt-record", "takt-report"]),
+    row(
+        "takt-mock",
+        Pure,
+        &["takt-time", "takt-engine", "takt-wire", "takt-record", "takt-opprof"],
+    ),
     row("takt-net", Edge, &["takt-time", "takt-engine"]),
     row("takt-recorder", Edge, &["takt-time", "takt-engine", "takt-record", "takt-net"]),
     row("takt-opprof-recorder", Edge, &["takt-record"]),

@@ -10,6 +10,7 @@ use takt_wire::Limits;
 
 use crate::distribution::{CountDistribution, SpanDistribution};
 use crate::said::Saying;
+use crate::scheduler::SchedulerConfig;
 
 /// A server.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +39,8 @@ pub enum Mode {
     Instant(InstantConfig),
     /// Token by token, at planned times.
     Timed(TimedConfig),
+    /// Token by token, when the steps of a simulated scheduler are complete.
+    Scheduler(Box<SchedulerConfig>),
 }
 
 /// The `instant` mode. It looks at the path and at `stream`, and at nothing else of a request.
@@ -96,6 +99,20 @@ pub enum ConfigError {
     /// The shares of errors do not fit in the whole.
     #[error("the shares of errors add up to {0}; they must lie in 0 to 1 together")]
     Shares(f64),
+    /// The cache cannot hold one request of the longest context.
+    #[error(
+        "the cache holds {tokens} tokens, fewer than the longest context of {context}; give more blocks \
+        or a shorter context"
+    )]
+    Cache {
+        /// Tokens that fit.
+        tokens: u64,
+        /// Tokens of the longest context.
+        context: u64,
+    },
+    /// A step cannot hold one request with its guessed tokens.
+    #[error("a step of {0} tokens cannot hold a token and the ones guessed beside it")]
+    Speculative(u32),
 }
 
 impl ServerConfig {

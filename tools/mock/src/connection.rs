@@ -6,6 +6,7 @@ use takt_wire::{Limits, RequestParser};
 
 use crate::generation::Generation;
 use crate::ledger::Ledger;
+use crate::scheduler::Ticket;
 
 /// What is known of a connection. While nothing is under way its buffers hold nothing.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub(crate) struct Job {
     pub(crate) generation: Generation,
     pub(crate) service: Service,
     pub(crate) timer: Option<TimerKey>,
+    /// Its place in the simulated scheduler, until that has made all of its tokens.
+    pub(crate) ticket: Option<Ticket>,
 }
 
 /// Whether a job has a slot.

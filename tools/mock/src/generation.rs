@@ -7,7 +7,8 @@
 //! ```
 //!
 //! All instants follow from the start of service and the plan; how late a call to [`Generation::advance`]
-//! comes changes none of them. What is due by then is written in one go.
+//! comes changes none of them. What is due by then is written in one go. A generation that is fed has tokens
+//! when somebody gives it some ([`Generation::feed`]), and is hungry in between.
 
 use takt_time::{Nanos, Span};
 use takt_wire::{Request, write_last_chunk};
@@ -19,6 +20,7 @@ use crate::openai::{Api, Finish, Usage, Voice, prompt_tokens};
 use crate::page::Page;
 use crate::plan::Plan;
 use crate::said::Said;
+use crate::scheduler::Prompt;
 use crate::sglang::Frame;
 
 /// What a generation is to produce, and how far it is.
@@ -33,6 +35,8 @@ pub(crate) struct Generation {
     plan: Plan,
     tokens: u32,
     said: Option<Box<Said>>,
+    /// Present when tokens come from a scheduler.
+    feed: Option<Box<Feed>>,
     finish: Finish,
     per_event: u32,
     role_first: bool,
@@ -46,9 +50,24 @@ pub(crate) struct Generation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    Tokens { at: Nanos },
-    Tail { at: Nanos },
+    /// Until it is fed.
+    Hungry,
+    Tokens {
+        at: Nanos,
+    },
+    Tail {
+        at: Nanos,
+    },
     Done,
+}
+
+/// What a scheduler gave.
+#[derive(Debug)]
+struct Feed {
+    /// Until the scheduler has it.
+    prompt: Option<Prompt>,
+    tokens: u32,
+    first_at: Option<Nanos>,
 }
 
 /// What the objects of all answers of one server have in common.
@@ -91,6 +110,7 @@ impl Generation {
             tokens: length.min(cap),
             finish: if length > cap { Finish::Length } else { Finish::Stop },
             said,
+            feed: None,
             plan,
             per_event: config.tokens_per_event.get(),
             role_first: config.role_first && api == Api::Chat,
@@ -102,6 +122,33 @@ impl Generation {
         }
     }
 
+    /// Takes its tokens from a scheduler, `most` of them at most.
+    pub(crate) fn fed(mut self, prompt: Prompt, most: u32) -> Self {
+        self.prompt_tokens = u64::from(prompt.tokens);
+        if self.tokens > most {
+            (self.tokens, self.finish) = (most, Finish::Length);
+        }
+        self.feed = Some(Box::new(Feed { prompt: Some(prompt), tokens: 0, first_at: None }));
+        self
+    }
+
+    /// Hands its prompt over, once, and says how many tokens it is to be fed.
+    pub(crate) fn hand_over(&mut self) -> Option<(Prompt, u32)> {
+        Some((self.feed.as_mut()?.prompt.take()?, self.tokens))
+    }
+
+    /// Gives it tokens that were planned for `at`; true when they were the last.
+    pub(crate) fn feed(&mut self, at: Nanos, tokens: u32) -> bool {
+        let Some(feed) = &mut self.feed else { return false };
+        feed.tokens += tokens;
+        feed.first_at.get_or_insert(at);
+        let full = feed.tokens >= self.tokens;
+        if self.asked.stream || full {
+            self.stage = Stage::Tokens { at };
+        }
+        full
+    }
+
     /// Whether the answer is a stream of events.
     pub(crate) fn streams(&self) -> bool {
         self.asked.stream
@@ -110,7 +157,7 @@ impl Generation {
     /// When to call [`Generation::advance`] next; `None` before it has begun and when all is written.
     pub(crate) fn next_at(&self) -> Option<Nanos> {
         match self.stage {
-            Stage::Waiting | Stage::Done => None,
+            Stage::Waiting | Stage::Hungry | Stage::Done => None,
             Stage::Tokens { at } | Stage::Tail { at } => Some(at),
         }
     }
@@ -132,15 +179,18 @@ impl Generation {
                 let voice = self.voice(names);
                 page.event(|data| voice.role(data));
             }
-        } else {
+        } else if self.feed.is_none() {
             for _ in 1..self.tokens {
                 last += self.plan.next_gap();
             }
         }
-        self.stage = Stage::Tokens { at: last };
+        let planned = self.feed.is_none();
+        self.stage = if planned { Stage::Tokens { at: last } } else { Stage::Hungry };
         if let Some(ledger) = &mut page.ledger {
             ledger.started(at, self.prompt_tokens);
-            ledger.planned(first, last);
+            if planned {
+                ledger.planned(first, last);
+            }
         }
     }
 
@@ -163,7 +213,11 @@ impl Generation {
         if first && !self.role_first {
             page.open_stream(EVENT_STREAM, self.keep_alive);
         }
-        let upto = self.sent.saturating_add(self.per_event).min(self.tokens);
+        let upto = match &self.feed {
+            Some(feed) => feed.tokens,
+            None => self.sent.saturating_add(self.per_event),
+        };
+        let upto = upto.min(self.tokens);
         let (tokens, with_role) = (self.sent..upto, first && !self.role_first);
         if let Some(ledger) = &mut page.ledger {
             ledger.planned(at, at);
@@ -175,6 +229,8 @@ impl Generation {
         self.sent = upto;
         self.stage = if upto == self.tokens {
             Stage::Tail { at: at + self.tail }
+        } else if self.feed.is_some() {
+            Stage::Hungry
         } else {
             let coming = self.per_event.min(self.tokens - upto);
             Stage::Tokens { at: (0..coming).fold(at, |at, _| at + self.plan.next_gap()) }
@@ -196,6 +252,9 @@ impl Generation {
     }
 
     fn write_whole(&mut self, at: Nanos, names: &Names, page: &mut Page<'_>) {
+        if let (Some(feed), Some(ledger)) = (&self.feed, &mut page.ledger) {
+            ledger.planned(feed.first_at.unwrap_or(at), at);
+        }
         page.answer(200, "application/json", self.keep_alive, &[], |data| match self.api {
             Api::Sglang => self.frame(at, self.tokens).write(data),
             Api::Chat | Api::Completions => {

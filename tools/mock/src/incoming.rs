@@ -137,9 +137,18 @@ impl Server {
                                 *stage = Stage::Leaving;
                             }
                         }
+                        Reply::Profile { start } => {
+                            if let Some(scheduling) = &mut self.scheduling {
+                                scheduling.profile(start, cx.now());
+                            }
+                            if !request.keep_alive || self.config.close_after.is_some() {
+                                *stage = Stage::Leaving;
+                            }
+                        }
                         Reply::Generate(generation) => {
                             let service = Service::Waiting;
-                            *job = Some(Box::new(Job { generation, service, timer: None }));
+                            let (timer, ticket) = (None, None);
+                            *job = Some(Box::new(Job { generation, service, timer, ticket }));
                         }
                     }
                     if large {

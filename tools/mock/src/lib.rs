@@ -3,13 +3,15 @@
 //! # The tour
 //!
 //! A [`Server`] listens on one [`takt_engine::Target`] and speaks HTTP/1.1 with keep-alive and pipelining.
-//! It has two modes, one for each thing that a client has to be held against.
+//! It has three modes, one for each thing that a client has to be held against.
 //!
 //! - [`Mode::Instant`] answers at once with prepared bytes: the most requests a second that one core can
 //!   serve. What limits a run against it is the client, or the kernel.
 //! - [`Mode::Timed`] answers token by token at planned instants. A request's [`Plan`] (time to first token,
 //!   gaps, length, error or not) is drawn from the seed and the request's id, so client and test can draw
 //!   it too. A [`TruthSink`] is told of each request what was planned and when it was really written.
+//! - [`Mode::Scheduler`] answers when the steps of a simulated scheduler are complete: batching, prefix cache,
+//!   preemption and all. A [`SchedulerSink`] gets a record of each step, and profiler windows.
 //!
 //! ```text
 //!              RequestParser          Site                       socket
@@ -18,7 +20,8 @@
 //! ```
 //!
 //! Routes: `/v1/chat/completions`, `/v1/completions` and SGLang's `/generate`, each streamed or not;
-//! `/v1/models`, `/health`, `/metrics`. In `timed` every other path is a 404, in `instant` a 200.
+//! `/v1/models`, `/health`, `/metrics`; in `scheduler` also `/version`, `/server_info` and, with a profiler,
+//! `/start_profile` and `/stop_profile`. Every other path is a 404, in `instant` a 200.
 //!
 //! What is pure in the narrow sense, bytes and time in and bytes out, is in the parts: the answers
 //! (`openai`, `sglang`, `instant`), a generation over time (`generation`), what is kept for the truth
@@ -58,6 +61,7 @@ mod outgoing;
 mod page;
 mod plan;
 mod said;
+mod scheduler;
 mod server;
 #[cfg(test)]
 mod server_tests;
@@ -75,5 +79,9 @@ pub use distribution::{CountDistribution, DistributionError, SpanDistribution};
 pub use openai::Api;
 pub use plan::{Plan, PlanKey};
 pub use said::Saying;
+pub use scheduler::{
+    BatchLimits, CacheConfig, CostModel, Family, FamilyTime, GraphPolicy, ProfiledWindow,
+    ProfilerConfig, SchedulerConfig, SchedulerSink, Shape, SpeculativeConfig,
+};
 pub use server::{Own, Server, ServerMsg};
 pub use truth::{Event, Truth, TruthSink};

@@ -48,6 +48,9 @@ impl Server {
             counts: &self.counts,
         };
         job.generation.begin(at, &self.site.names, &mut page);
+        if let Some(scheduling) = &mut self.scheduling {
+            scheduling.submit(stream, job, at, cx);
+        }
         self.go_on(stream, at, cx);
     }
 
@@ -161,6 +164,9 @@ impl Server {
         }
         let Some(job) = connection.job else { return };
         self.counts.went_away();
+        if let (Some(ticket), Some(scheduling)) = (job.ticket, &mut self.scheduling) {
+            scheduling.abort(ticket, cx);
+        }
         if let Some(timer) = job.timer {
             cx.cancel(timer);
         }

@@ -19,6 +19,7 @@ use takt_engine::{Actor, Close, Context, Ready, StreamId};
 use crate::config::{ConfigError, Mode, ServerConfig};
 use crate::connection::Connections;
 use crate::counts::Counts;
+use crate::scheduler::Scheduling;
 use crate::site::Site;
 use crate::truth::TruthSink;
 
@@ -30,6 +31,8 @@ pub struct Server {
     pub(crate) connections: Connections,
     pub(crate) sink: Option<Sink>,
     told: Option<Told>,
+    /// The simulated scheduler, in its mode.
+    pub(crate) scheduling: Option<Box<Scheduling>>,
     /// Requests so far.
     pub(crate) requests: u64,
     pub(crate) running: usize,
@@ -73,6 +76,10 @@ pub(crate) enum Task {
     Leave(StreamId),
     /// Give free slots to those who wait.
     Admit,
+    /// Begin a step of the scheduler, if there is anything to do.
+    Step,
+    /// The step under way is complete.
+    StepEnds,
 }
 
 /// The world of a server.
@@ -84,10 +91,13 @@ impl Server {
     /// # Errors
     /// When the configuration cannot be served.
     pub fn new(config: ServerConfig) -> Result<Self, ConfigError> {
-        if let Mode::Timed(timed) = &config.mode {
-            timed.check()?;
+        match &config.mode {
+            Mode::Instant(_) => {}
+            Mode::Timed(timed) => timed.check()?,
+            Mode::Scheduler(scheduler) => scheduler.check()?,
         }
         let site = Site::new(&config);
+        let scheduling = Scheduling::of(&config, &site).map(Box::new);
         Ok(Self {
             counts: site.counts.clone(),
             site,
@@ -95,6 +105,7 @@ impl Server {
             connections: Connections::default(),
             sink: None,
             told: None,
+            scheduling,
             requests: 0,
             running: 0,
             waiting: VecDeque::new(),
@@ -157,6 +168,9 @@ impl Actor for Server {
                 for stream in self.connections.streams() {
                     self.drop_connection(stream, Close::Reset, cx);
                 }
+                if let Some(scheduling) = &mut self.scheduling {
+                    scheduling.end();
+                }
                 return cx.stop_system();
             }
             ServerMsg::Own(Own(task)) => task,
@@ -176,6 +190,8 @@ impl Actor for Server {
             }
             Task::Leave(stream) => self.drop_connection(stream, Close::Orderly, cx),
             Task::Admit => self.admit(cx),
+            Task::Step => self.step(cx),
+            Task::StepEnds => self.step_ends(cx),
         }
     }
 

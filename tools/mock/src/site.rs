@@ -12,6 +12,7 @@ use crate::json;
 use crate::openai::{Api, error, models};
 use crate::page::Page;
 use crate::plan::{Plan, PlanKey};
+use crate::scheduler::{Prompt, SchedulerConfig, StepCounts};
 
 /// Everything that answers, apart from connections and time.
 #[derive(Debug)]
@@ -27,13 +28,20 @@ pub(crate) struct Site {
 enum Service {
     Instant(Box<Prepared>),
     Timed(Box<TimedConfig>),
+    Scheduler(Box<SchedulerConfig>, Arc<StepCounts>),
 }
 
 /// What became of a request.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "lives on the stack of one call, never in a list")]
 pub(crate) enum Reply {
     /// The answer is on the page.
     Written,
+    /// The answer is on the page, and the profiler is to start or to stop.
+    Profile {
+        /// Or to stop.
+        start: bool,
+    },
     /// The answer is to be generated.
     Generate(Generation),
 }
@@ -49,6 +57,7 @@ impl Site {
                 Service::Instant(Box::new(Prepared::new(*instant, &names.model, created_s)))
             }
             Mode::Timed(timed) => Service::Timed(Box::new(timed.clone())),
+            Mode::Scheduler(config) => Service::Scheduler(config.clone(), Arc::default()),
         };
         Self { service, names, counts: Arc::default(), generations: 0 }
     }
@@ -57,7 +66,23 @@ impl Site {
     pub(crate) fn slots(&self) -> usize {
         match &self.service {
             Service::Timed(timed) => timed.slots.map_or(usize::MAX, |slots| slots.get() as usize),
-            Service::Instant(_) => usize::MAX,
+            Service::Instant(_) | Service::Scheduler(..) => usize::MAX,
+        }
+    }
+
+    /// What the scheduler is to count, in its mode.
+    pub(crate) fn step_counts(&self) -> Option<&Arc<StepCounts>> {
+        match &self.service {
+            Service::Scheduler(_, counts) => Some(counts),
+            Service::Instant(_) | Service::Timed(_) => None,
+        }
+    }
+
+    fn answers(&self) -> Option<&TimedConfig> {
+        match &self.service {
+            Service::Instant(_) => None,
+            Service::Timed(timed) => Some(timed),
+            Service::Scheduler(scheduler, _) => Some(&scheduler.answers),
         }
     }
 
@@ -75,7 +100,7 @@ impl Site {
                 page.ends(200, streamed);
                 Reply::Written
             }
-            Service::Timed(_) => self.answer_timed(request, page),
+            Service::Timed(_) | Service::Scheduler(..) => self.answer_timed(request, page),
         }
     }
 
@@ -87,6 +112,11 @@ impl Site {
             }
             refuse(405, "this route takes POST", request, page);
             return Reply::Written;
+        }
+        if let Service::Scheduler(config, _) = &self.service
+            && let Some(reply) = self.scheduler_route(config, request, page)
+        {
+            return reply;
         }
         match request.path() {
             "/health" if get => json_answer(request, page, |data| {
@@ -105,16 +135,51 @@ impl Site {
         Reply::Written
     }
 
+    /// The routes that only a scheduler has; `None` for others.
+    fn scheduler_route(
+        &self,
+        config: &SchedulerConfig,
+        request: &Request<'_>,
+        page: &mut Page<'_>,
+    ) -> Option<Reply> {
+        match (request.method, request.path()) {
+            ("GET", "/version") => json_answer(request, page, |data| {
+                data.extend_from_slice(b"{\"version\":\"takt-mock-");
+                data.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
+                data.extend_from_slice(b"\"}");
+            }),
+            ("GET", "/server_info") => {
+                json_answer(request, page, |data| config.describe(&self.names.model, data));
+            }
+            // As vLLM's: always 200, always empty, and there only with a profiler.
+            ("POST", path @ ("/start_profile" | "/stop_profile")) if config.profiler.is_some() => {
+                whole(200, JSON, &[], request, page, |_| {});
+                return Some(Reply::Profile { start: path == "/start_profile" });
+            }
+            _ => return None,
+        }
+        Some(Reply::Written)
+    }
+
     fn generate(&mut self, api: Api, request: &Request<'_>, page: &mut Page<'_>) -> Reply {
-        let Service::Timed(config) = &self.service else { return Reply::Written };
         let ordinal = self.generations;
         self.generations += 1;
+        let Some(config) = self.answers() else { return Reply::Written };
         let plan = Plan::draw(config, request.id.map_or(PlanKey::Ordinal(ordinal), PlanKey::Id));
         if let Some(status) = plan.error() {
             refuse(status, "a planned error", request, page);
             return Reply::Written;
         }
-        let generation = Generation::new(config, api, request, ordinal, plan);
+        let mut generation = Generation::new(config, api, request, ordinal, plan);
+        if let Service::Scheduler(config, _) = &self.service {
+            let prompt = Prompt::read(request.body, config.cache.block_tokens.get());
+            let Some(room) = config.context_max.get().checked_sub(prompt.tokens).filter(|r| *r > 0)
+            else {
+                refuse(400, &too_long(&prompt, config), request, page);
+                return Reply::Written;
+            };
+            generation = generation.fed(prompt, room);
+        }
         if let Some(ledger) = &mut page.ledger {
             ledger.status(200, generation.streams());
         }
@@ -124,7 +189,12 @@ impl Site {
     fn metrics(&self, request: &Request<'_>, page: &mut Page<'_>) {
         let content_type = "text/plain; version=0.0.4; charset=utf-8";
         let counts = &self.counts;
-        whole(200, content_type, &[], request, page, |data| counts.expose(data));
+        whole(200, content_type, &[], request, page, |data| {
+            counts.expose(data);
+            if let Some(steps) = self.step_counts() {
+                steps.expose(data);
+            }
+        });
     }
 }
 
@@ -139,6 +209,15 @@ pub(crate) fn misread(error_: FramingError, page: &mut Page<'_>) {
         error(data, &error_.to_string(), kind(status), status);
     });
     page.counts.answered(status);
+}
+
+/// In the words that clients know from vLLM.
+fn too_long(prompt: &Prompt, config: &SchedulerConfig) -> String {
+    format!(
+        "This model's maximum context length is {} tokens. However, your prompt has {} and needs room for an \
+         answer; shorten it.",
+        config.context_max, prompt.tokens
+    )
 }
 
 fn refuse(status: u16, message: &str, request: &Request<'_>, page: &mut Page<'_>) {

@@ -9,6 +9,8 @@ use takt_mock::{CountDistribution, ErrorShare, SpanDistribution};
 use takt_net::WaitMode;
 use takt_time::Span;
 
+use super::SchedulerArgs;
+
 /// `takt mock`
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER)]
@@ -22,13 +24,13 @@ pub(crate) struct MockArgs {
     /// The model's name in answers
     #[arg(long, value_name = "NAME", default_value = "mock")]
     pub(crate) model: String,
-    /// Output tokens of an answer [default: 1 in instant, 64 in timed]
+    /// Output tokens of an answer [default: 1 in instant, 64 otherwise]
     #[arg(long, value_name = "COUNT")]
     pub(crate) tokens: Option<CountDistribution>,
-    /// timed: what every answer says, a token a word [default: common words]
+    /// timed, scheduler: what every answer says, a token a word [default: common words]
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["echo", "tokens"])]
     pub(crate) answer: Option<String>,
-    /// timed: every answer says what the prompt's last message says, a token a word
+    /// timed, scheduler: every answer says what the prompt's last message says, a token a word
     #[arg(long, conflicts_with = "tokens")]
     pub(crate) echo: bool,
     /// timed: from the start of service to the first token [default: 50ms]
@@ -43,10 +45,10 @@ pub(crate) struct MockArgs {
     /// timed: requests in service at once, the others wait [default: no limit]
     #[arg(long, value_name = "N")]
     pub(crate) slots: Option<NonZeroU32>,
-    /// timed: answer a share of the requests with an error, such as 429:0.01; may be repeated
+    /// timed, scheduler: answer a share of the requests with an error, such as 429:0.01; may be repeated
     #[arg(long, value_name = "STATUS:SHARE")]
     pub(crate) errors: Vec<ErrorShare>,
-    /// timed: seed of all drawn times and lengths [default: 0]
+    /// timed, scheduler: seed of all drawn times and lengths [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Write the planned and the real times of each request to this file, a JSON object a line
@@ -64,6 +66,8 @@ pub(crate) struct MockArgs {
     /// Core to pin the server to
     #[arg(long, value_name = "N")]
     pub(crate) core: Option<usize>,
+    #[command(flatten)]
+    pub(crate) scheduler: SchedulerArgs,
 }
 
 /// How the server answers.
@@ -73,6 +77,8 @@ pub(crate) enum MockMode {
     Instant,
     /// Token by token, at planned times
     Timed,
+    /// Token by token, as a simulated scheduler batches requests: queue, cache, preemption
+    Scheduler,
 }
 
 const AFTER: &str = "\
@@ -83,4 +89,5 @@ Times and counts are fixed (20ms), or drawn: uniform:10ms..30ms, exp:20ms, logno
 Examples:
   takt mock --listen 127.0.0.1:8000 --mode instant --core 1
   takt mock --ttft lognormal:200ms,0.4 --tpot 20ms --tokens uniform:32..256 --slots 16
-  takt mock --listen 127.0.0.1:0 --truth truth.jsonl --errors 429:0.01";
+  takt mock --listen 127.0.0.1:0 --truth truth.jsonl --errors 429:0.01
+  takt mock --mode scheduler --kv-blocks 1024 --opprof-dir $PWD/opprof --profile-dir $PWD/kineto";

@@ -6,6 +6,7 @@ mod mock;
 mod opprof;
 mod probe;
 mod run;
+mod scheduler;
 mod service;
 mod validate;
 
@@ -22,6 +23,7 @@ pub(crate) use opprof::{
 };
 pub(crate) use probe::ProbeArgs;
 pub(crate) use run::{Arrivals, RunArgs};
+pub(crate) use scheduler::{GraphsArg, SchedulerArgs};
 pub(crate) use service::StopArgs;
 #[cfg(feature = "zmq")]
 pub(crate) use service::{AggregateArgs, PacerArgs};

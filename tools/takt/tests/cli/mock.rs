@@ -37,6 +37,13 @@ fn what_the_mode_does_not_use_is_refused() {
     let mock = ["mock", "--listen", "127.0.0.1:0"];
     for (args, says) in [
         (&["--mode", "instant", "--ttft", "5ms"][..], "--ttft: has no effect with --mode instant"),
+        (&["--mode", "scheduler", "--ttft", "5ms"], "--ttft: has no effect with --mode scheduler"),
+        (&["--kv-blocks", "5"], "--kv-blocks: has an effect with --mode scheduler only"),
+        (&["--mode", "scheduler", "--cost", "stop=1ms"], "there is no part `stop`"),
+        (
+            &["--mode", "scheduler", "--kv-blocks", "5", "--context-max", "81"],
+            "the cache holds 80 tokens, fewer than the longest context of 81",
+        ),
         (&["--mode", "instant", "--tokens", "uniform:1..3"], "answers of one length"),
         (&["--errors", "500:0.9", "--errors", "429:0.9"], "must lie in 0 to 1"),
         (&["--ttft", "soon"], "--ttft"),

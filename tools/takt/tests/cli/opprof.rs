@@ -180,3 +180,20 @@ fn a_gate_runs_its_pairs_against_servers_that_it_starts_and_stops() {
         .exits(2)
         .says("the server ended with exit status: 7 before it was ready");
 }
+
+#[test]
+fn a_simulated_scheduler_writes_records_that_hold_and_join_with_a_run() {
+    let bench = Bench::new();
+    let records = bench.path("records").display().to_string();
+    let args =
+        ["--mode", "scheduler", "--tokens", "8", "--kv-blocks", "256", "--opprof-dir", &records];
+    let mock = Mock::start(&bench, &args);
+    bench.run(&mock.url(), &["--concurrency", "8", "--requests", "64"]).exits(0);
+    assert_eq!(mock.stop(), 0);
+    let done = bench.takt(&["opprof", "check", "records"]).exits(0);
+    assert!(done.stdout.contains("ends with its footer\nOK:"), "{}", done.stdout);
+    let done = bench.takt(&["opprof", "join", "out", "--records", "records"]).exits(0);
+    assert!(done.stdout.contains("joined by the monotonic clock"), "{}", done.stdout);
+    let relative = ["mock", "--mode", "scheduler", "--opprof-dir", "records"];
+    bench.takt(&relative).exits(3).says("records: is relative; give an absolute path");
+}

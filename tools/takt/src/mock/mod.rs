@@ -1,5 +1,7 @@
 //! `takt mock`: the reference server on this thread, its truth written by another.
 
+mod scheduler;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::net::SocketAddr;
@@ -18,6 +20,7 @@ use takt_net::{MioHost, WaitMode, affinity, limits, signals};
 
 use crate::cli::{MockArgs, MockMode};
 use crate::exit::{Exit, Failure, OrExit as _};
+use scheduler::SchedulerFiles;
 
 /// Serves until a signal comes.
 pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
@@ -30,11 +33,19 @@ pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
     if let Some(sink) = sink {
         server = server.with_truth(sink);
     }
+    let files = SchedulerFiles::open(&args.scheduler).or_exit(Exit::Setup)?;
+    let (files, recorded) = files.unzip();
+    if let Some(files) = files {
+        server = server.with_scheduler_sink(files);
+    }
     crate::run::pin(args.core)?;
     let served = serve(server, args.wait, listening, |stop| {
         signals::on_stop(move |_, _| drop(stop.send(ServerMsg::Stop)))
     });
     served.with_context(|| format!("--listen {}", args.listen)).or_exit(Exit::Setup)?;
+    if let Some(recorded) = recorded {
+        recorded.wait().or_exit(Exit::Internal)?;
+    }
     match writer
         .map(|writer| writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     {
@@ -79,9 +90,15 @@ fn listening(address: SocketAddr) {
 }
 
 fn config(args: &MockArgs) -> anyhow::Result<ServerConfig> {
+    if args.mode != MockMode::Scheduler
+        && let Some(flag) = args.scheduler.given()
+    {
+        anyhow::bail!("{flag}: has an effect with --mode scheduler only");
+    }
     let mode = match args.mode {
         MockMode::Instant => Mode::Instant(instant(args)?),
         MockMode::Timed => Mode::Timed(timed(args)),
+        MockMode::Scheduler => Mode::Scheduler(Box::new(scheduler::config(args)?)),
     };
     let mut config = ServerConfig::new(Target::tcp(args.listen), mode);
     config.model.clone_from(&args.model);
