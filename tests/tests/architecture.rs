@@ -63,8 +63,8 @@ const PURE: &[&str] = &[
     "takt-actors",
     "takt-report",
     "takt-score",
-    "takt-mock",
     "takt-opprof",
+    "takt-mock",
 ];
 
 /// The pure crates and those at the edge.
@@ -77,8 +77,8 @@ const LIBRARIES: &[&str] = &[
     "takt-actors",
     "takt-report",
     "takt-score",
-    "takt-mock",
     "takt-opprof",
+    "takt-mock",
     "takt-net",
     "takt-recorder",
     "takt-opprof-recorder",

@@ -6,7 +6,10 @@
 use std::num::NonZeroU32;
 
 use takt_actors::{Balance, Limits};
-use takt_mock::{CountDistribution, ErrorShare, InstantConfig, Mode, Saying, TimedConfig};
+use takt_mock::{
+    BatchLimits, CacheConfig, CostModel, CountDistribution, ErrorShare, InstantConfig, Mode,
+    Saying, SchedulerConfig, TimedConfig,
+};
 use takt_record::PhaseKind;
 use takt_time::Span;
 
@@ -540,7 +543,7 @@ fn mode(c: &mut Chance) -> Mode {
         0 => vec![ErrorShare { status: 429, share: 0.1 }, ErrorShare { status: 500, share: 0.1 }],
         _ => Vec::new(),
     };
-    Mode::Timed(TimedConfig {
+    let answers = TimedConfig {
         seed: c.any(),
         ttft: shape(c, ttft).parse().expect(parsed),
         tpot: shape(c, tpot).parse().expect(parsed),
@@ -555,7 +558,30 @@ fn mode(c: &mut Chance) -> Mode {
         slots: c.per_mille(300).then(|| few(c)),
         errors,
         saying: Saying::Words,
-    })
+    };
+    if c.per_mille(850) {
+        return Mode::Timed(answers);
+    }
+    // So little room that requests wait, are cut and thrown out.
+    let some = |most: u32| NonZeroU32::new(most).expect("one at least");
+    Mode::Scheduler(Box::new(SchedulerConfig {
+        answers: TimedConfig { slots: None, tokens_per_event: NonZeroU32::MIN, ..answers },
+        batch: BatchLimits {
+            tokens: some(16 << c.between(0, 6) as u32),
+            requests: some(1 << c.between(0, 8) as u32),
+        },
+        cache: CacheConfig {
+            blocks: some(256 << c.between(0, 5) as u32),
+            block_tokens: some(16),
+            prefixes: c.coin(),
+        },
+        context_max: some(4096),
+        cost: CostModel {
+            step: c.span(Span::from_nanos(1), Span::from_millis(5)),
+            ..CostModel::default()
+        },
+        ..SchedulerConfig::default()
+    }))
 }
 
 /// Connections, or blocks, that no scenario needs more of.

@@ -58,6 +58,7 @@ pub(super) fn by_id(ran: &Ran) -> BTreeMap<RequestId, Vec<&Told>> {
 pub(super) fn plan(http: &Http, id: RequestId) -> Option<Plan> {
     match &http.mode {
         Mode::Timed(timed) => Some(Plan::draw(timed, PlanKey::Id(&id.hex()))),
+        Mode::Scheduler(scheduler) => Some(Plan::draw(&scheduler.answers, PlanKey::Id(&id.hex()))),
         Mode::Instant(_) => None,
     }
 }
@@ -70,7 +71,7 @@ pub(super) fn tokens(http: &Http, phase: &Phase, done: &Completed, id: RequestId
             plan.tokens().min(limited.unwrap_or(u32::MAX))
         }
         (Mode::Instant(instant), _) => instant.tokens.get(),
-        (Mode::Timed(_), None) => unreachable!("a timed server plans"),
+        (Mode::Timed(_) | Mode::Scheduler(_), None) => unreachable!("these servers plan"),
     }
 }
 
@@ -100,13 +101,14 @@ fn whole(ran: &Ran, http: &Http, done: &Completed, told: &[&Told], found: &mut F
     let Some(written) = written else { return };
     found.same(written.streamed, phase.stream, || format!("{}: streamed", name()));
     let tokens = tokens(http, phase, done, id);
-    let timed = matches!(http.mode, Mode::Timed(_));
+    let timed = !matches!(http.mode, Mode::Instant(_));
     if timed {
         found.same(written.tokens, tokens, || format!("{}: tokens written", name()));
     }
     let events = match &http.mode {
         Mode::Timed(timed) => tokens.div_ceil(timed.tokens_per_event.get()),
-        Mode::Instant(_) => tokens,
+        // A step makes one token; guesses are not drawn.
+        Mode::Instant(_) | Mode::Scheduler(_) => tokens,
     };
     let expected = if phase.stream { events } else { 0 };
     found.same(done.tokens.events, expected, || format!("{}: token events", name()));
