@@ -298,6 +298,7 @@ impl Scenario {
     pub fn is_peaceful(&self) -> bool {
         let Transport::Http(http) = &self.transport else { return false };
         self.link.faults.are_none()
+            && !matches!(http.mode, Mode::Hostile(_))
             && self.link.backlog >= MANY
             && !http.dead_endpoint
             && http.dies.is_none()

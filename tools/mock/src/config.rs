@@ -9,6 +9,7 @@ use takt_time::{Anchor, Span};
 use takt_wire::Limits;
 
 use crate::distribution::{CountDistribution, SpanDistribution};
+use crate::hostile::HostileConfig;
 use crate::said::Saying;
 use crate::scheduler::SchedulerConfig;
 
@@ -41,6 +42,8 @@ pub enum Mode {
     Timed(TimedConfig),
     /// Token by token, when the steps of a simulated scheduler are complete.
     Scheduler(Box<SchedulerConfig>),
+    /// As `timed`, with faults.
+    Hostile(Box<HostileConfig>),
 }
 
 /// The `instant` mode. It looks at the path and at `stream`, and at nothing else of a request.
@@ -96,6 +99,9 @@ pub enum ConfigError {
     /// An error's status is none.
     #[error("{0} is no status of an error; they go from 400 to 599")]
     Status(u16),
+    /// The share of hostile answers is none.
+    #[error("{0} is no share of the requests; it lies in 0 to 1")]
+    FaultShare(f64),
     /// The shares of errors do not fit in the whole.
     #[error("the shares of errors add up to {0}; they must lie in 0 to 1 together")]
     Shares(f64),

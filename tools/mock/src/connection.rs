@@ -1,7 +1,7 @@
 //! One client's connection, and the table of all.
 
-use takt_engine::{StreamId, TimerKey};
-use takt_time::Nanos;
+use takt_engine::{Close, StreamId, TimerKey};
+use takt_time::{Nanos, Span};
 use takt_wire::{Limits, RequestParser};
 
 use crate::generation::Generation;
@@ -24,6 +24,10 @@ pub(crate) struct Connection {
     /// Present when the server has a sink for the truth.
     pub(crate) ledger: Option<Box<Ledger>>,
     pub(crate) stage: Stage,
+    /// How it is closed when it leaves, and how long after the last byte.
+    pub(crate) farewell: (Close, Span),
+    /// Answers so far.
+    pub(crate) answered: u64,
     /// The socket may hold more, which was left there because `input` is full.
     pub(crate) unread: bool,
     /// It has been left to be gone on with soon.
@@ -75,10 +79,17 @@ impl Connection {
             job: None,
             ledger: with_ledger.then(Box::default),
             stage: Stage::Open,
+            farewell: (Close::Orderly, Span::ZERO),
+            answered: 0,
             unread: false,
             soon: false,
             peer_ended: false,
         }
+    }
+
+    /// Whether its answer will never go on.
+    pub(crate) fn hangs(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| job.generation.hangs())
     }
 
     /// Whether the next request has to wait, or is not taken at all.

@@ -15,6 +15,8 @@ use takt_wire::{Request, write_last_chunk};
 
 use crate::asked::Asked;
 use crate::config::TimedConfig;
+use crate::counts::Counts;
+use crate::hostile::{End, Fault, Rehearsed, Script};
 use crate::instant::EVENT_STREAM;
 use crate::openai::{Api, Finish, Usage, Voice, prompt_tokens};
 use crate::page::Page;
@@ -44,7 +46,18 @@ pub(crate) struct Generation {
     began: Nanos,
     created_s: u64,
     sent: u32,
+    ordinal: u64,
+    spoiled: Option<Box<Spoiled>>,
     stage: Stage,
+}
+
+/// A generation whose answer meets a fault.
+#[derive(Debug)]
+enum Spoiled {
+    /// Which, before it has begun.
+    By(Fault),
+    /// What leaves instead, since it has.
+    Into(Script),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +71,8 @@ enum Stage {
     Tail {
         at: Nanos,
     },
+    /// Another answer leaves in its place.
+    Spoiled,
     Done,
 }
 
@@ -118,6 +133,8 @@ impl Generation {
             began: Nanos::ZERO,
             created_s: 0,
             sent: 0,
+            ordinal,
+            spoiled: None,
             stage: Stage::Waiting,
         }
     }
@@ -149,6 +166,49 @@ impl Generation {
         full
     }
 
+    /// Its answer meets `fault`.
+    pub(crate) fn spoiled(mut self, fault: Fault) -> Self {
+        self.spoiled = Some(Box::new(Spoiled::By(fault)));
+        self
+    }
+
+    /// What becomes of the connection behind the answer.
+    pub(crate) fn end(&self) -> End {
+        self.script().map_or(End::Keep, |script| script.end)
+    }
+
+    /// Whether nothing will follow, and nothing will end it.
+    pub(crate) fn hangs(&self) -> bool {
+        self.script().is_some_and(Script::hangs)
+    }
+
+    fn script(&self) -> Option<&Script> {
+        match self.spoiled.as_deref()? {
+            Spoiled::Into(script) => Some(script),
+            Spoiled::By(_) => None,
+        }
+    }
+
+    /// Generates all of it into nowhere, to be spoiled.
+    fn rehearse(&mut self, at: Nanos, names: &Names) -> Vec<Rehearsed> {
+        let (counts, mut data, mut pieces) = (Counts::default(), Vec::new(), Vec::new());
+        let mut piece = |at: Nanos, work: &mut dyn FnMut(&mut Page<'_>)| {
+            let (mut bytes, before) = (Vec::new(), counts.tokens());
+            let (out, data) = (&mut bytes, &mut data);
+            work(&mut Page { out, data, held: 0, ledger: None, counts: &counts });
+            // No more than a plan has.
+            let tokens = (counts.tokens() - before) as u32;
+            if !bytes.is_empty() {
+                pieces.push(Rehearsed { at, bytes, tokens });
+            }
+        };
+        piece(at, &mut |page| self.begin(at, names, page));
+        while let Some(at) = self.next_at() {
+            piece(at, &mut |page| self.advance(at, usize::MAX, names, page));
+        }
+        pieces
+    }
+
     /// Whether the answer is a stream of events.
     pub(crate) fn streams(&self) -> bool {
         self.asked.stream
@@ -159,6 +219,7 @@ impl Generation {
         match self.stage {
             Stage::Waiting | Stage::Hungry | Stage::Done => None,
             Stage::Tokens { at } | Stage::Tail { at } => Some(at),
+            Stage::Spoiled => self.script()?.next_at(),
         }
     }
 
@@ -169,6 +230,9 @@ impl Generation {
 
     /// Starts service at `at`. What has no time of its own is written here.
     pub(crate) fn begin(&mut self, at: Nanos, names: &Names, page: &mut Page<'_>) {
+        if let Some(Spoiled::By(fault)) = self.spoiled.take().map(|spoiled| *spoiled) {
+            return self.begin_spoiled(fault, at, names, page);
+        }
         let first = at + self.plan.ttft();
         let mut last = first;
         self.began = at;
@@ -194,8 +258,26 @@ impl Generation {
         }
     }
 
+    fn begin_spoiled(&mut self, fault: Fault, at: Nanos, names: &Names, page: &mut Page<'_>) {
+        self.asked.stream ^= fault.flips();
+        let good = self.rehearse(at, names);
+        let script = Script::new(fault, &good, at, self.ordinal, self.keep_alive);
+        self.spoiled = Some(Box::new(Spoiled::Into(script)));
+        self.stage = Stage::Spoiled;
+        if let Some(ledger) = &mut page.ledger {
+            ledger.started(at, self.prompt_tokens);
+        }
+    }
+
     /// Writes what is due at `now`, at most `most` unwritten bytes and one event beyond.
     pub(crate) fn advance(&mut self, now: Nanos, most: usize, names: &Names, page: &mut Page<'_>) {
+        if let Some(Spoiled::Into(script)) = self.spoiled.as_deref_mut() {
+            script.advance(now, page);
+            if script.is_done() {
+                self.stage = Stage::Done;
+            }
+            return;
+        }
         while page.queued() <= most {
             match self.stage {
                 Stage::Tokens { at } if at <= now && self.asked.stream => {

@@ -99,6 +99,9 @@ impl Server {
     #[inline]
     pub(crate) fn rest(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
         let Some(connection) = self.connections.get(stream) else { return };
+        if connection.peer_ended && connection.hangs() {
+            return self.drop_connection(stream, Close::Orderly, cx);
+        }
         if connection.is_busy() {
             return;
         }

@@ -3,7 +3,7 @@
 //! # The tour
 //!
 //! A [`Server`] listens on one [`takt_engine::Target`] and speaks HTTP/1.1 with keep-alive and pipelining.
-//! It has three modes, one for each thing that a client has to be held against.
+//! It has four modes, one for each thing that a client has to be held against.
 //!
 //! - [`Mode::Instant`] answers at once with prepared bytes: the most requests a second that one core can
 //!   serve. What limits a run against it is the client, or the kernel.
@@ -12,6 +12,8 @@
 //!   it too. A [`TruthSink`] is told of each request what was planned and when it was really written.
 //! - [`Mode::Scheduler`] answers when the steps of a simulated scheduler are complete: batching, prefix cache,
 //!   preemption and all. A [`SchedulerSink`] gets a record of each step, and profiler windows.
+//! - [`Mode::Hostile`] answers as `timed` does, with [`Fault`]s: what servers, gateways and networks do
+//!   to those who measure them.
 //!
 //! ```text
 //!              RequestParser          Site                       socket
@@ -52,6 +54,7 @@ mod connection;
 mod counts;
 mod distribution;
 mod generation;
+mod hostile;
 mod incoming;
 mod instant;
 mod json;
@@ -76,6 +79,7 @@ mod truth_tests;
 pub use config::{ConfigError, ErrorShare, InstantConfig, Mode, ServerConfig, TimedConfig};
 pub use counts::Counts;
 pub use distribution::{CountDistribution, DistributionError, SpanDistribution};
+pub use hostile::{Fault, FaultError, FaultRow, HostileConfig};
 pub use openai::Api;
 pub use plan::{Plan, PlanKey};
 pub use said::Saying;

@@ -6,6 +6,7 @@ use takt_engine::{Close, StreamId};
 use takt_time::{Nanos, Span};
 
 use crate::connection::{Connection, Service, Stage};
+use crate::hostile::End;
 use crate::page::Page;
 use crate::server::{Cx, Server, Sink, Task};
 
@@ -72,7 +73,11 @@ impl Server {
             if !job.generation.keep_alive || self.config.close_after.is_some() {
                 connection.stage = Stage::Leaving;
             }
+            let end = job.generation.end();
             self.free_slot(cx);
+            if end != End::Keep && !self.ends_badly(stream, end, cx) {
+                return;
+            }
         }
         self.flush(stream, cx);
         let Some(connection) = self.connections.get(stream) else { return };
@@ -82,6 +87,42 @@ impl Server {
             && let Some(at) = job.generation.next_at()
         {
             job.timer = Some(cx.call_at(at, Task::Due(stream).into()));
+        }
+    }
+
+    /// Lets the connection end as a fault has it, behind what is written; false when it is gone already.
+    fn ends_badly(&mut self, stream: StreamId, end: End, cx: &mut Cx<'_>) -> bool {
+        if end == End::ServerGone {
+            self.out.clear();
+            self.go_away(cx);
+            return false;
+        }
+        let Some(connection) = self.connections.get(stream) else { return false };
+        match end {
+            End::Close(after) => {
+                (connection.stage, connection.farewell) = (Stage::Leaving, (Close::Orderly, after));
+            }
+            End::Reset => {
+                connection.stage = Stage::Leaving;
+                connection.farewell = (Close::Reset, Span::ZERO);
+            }
+            End::CloseIdle(after) => {
+                connection.answered += 1;
+                let task = Task::LeaveIdle(stream, connection.answered);
+                cx.call_at(cx.now() + after, task.into());
+            }
+            End::Keep | End::Hang | End::ServerGone => {}
+        }
+        true
+    }
+
+    /// Resets all connections and takes no further one.
+    fn go_away(&mut self, cx: &mut Cx<'_>) {
+        if let Some(listener) = self.listener.take() {
+            cx.close(listener, Close::Orderly);
+        }
+        for stream in self.connections.streams() {
+            self.drop_connection(stream, Close::Reset, cx);
         }
     }
 
@@ -145,12 +186,13 @@ impl Server {
             connection.job = None;
         }
         if connection.stage == Stage::Leaving && connection.job.is_none() {
-            match self.config.close_after {
-                Some(delay) if delay > Span::ZERO => {
-                    connection.stage = Stage::Lingering;
-                    cx.call_at(cx.now() + delay, Task::Leave(stream).into());
-                }
-                _ => self.drop_connection(stream, Close::Orderly, cx),
+            let (how, after) = connection.farewell;
+            let delay = self.config.close_after.unwrap_or(Span::ZERO).max(after);
+            if delay > Span::ZERO {
+                connection.stage = Stage::Lingering;
+                cx.call_at(cx.now() + delay, Task::Leave(stream).into());
+            } else {
+                self.drop_connection(stream, how, cx);
             }
         }
     }

@@ -71,7 +71,7 @@ impl Plan {
 
 impl PlanKey<'_> {
     /// Never the same for an id and an ordinal but by chance.
-    fn hash(self) -> u64 {
+    pub(crate) fn hash(self) -> u64 {
         match self {
             // FNV-1a, finished by `seed_from_u64`, which mixes.
             Self::Id(id) => id.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use takt_engine::{Actor, Close, Context, Ready, StreamId};
 
 use crate::config::{ConfigError, Mode, ServerConfig};
-use crate::connection::Connections;
+use crate::connection::{Connection, Connections};
 use crate::counts::Counts;
 use crate::scheduler::Scheduling;
 use crate::site::Site;
@@ -33,6 +33,8 @@ pub struct Server {
     told: Option<Told>,
     /// The simulated scheduler, in its mode.
     pub(crate) scheduling: Option<Box<Scheduling>>,
+    /// Until it is gone.
+    pub(crate) listener: Option<StreamId>,
     /// Requests so far.
     pub(crate) requests: u64,
     pub(crate) running: usize,
@@ -74,6 +76,8 @@ pub(crate) enum Task {
     ReadOn(StreamId),
     /// Close it.
     Leave(StreamId),
+    /// Close it, if it has had no answer since this one.
+    LeaveIdle(StreamId, u64),
     /// Give free slots to those who wait.
     Admit,
     /// Begin a step of the scheduler, if there is anything to do.
@@ -95,6 +99,7 @@ impl Server {
             Mode::Instant(_) => {}
             Mode::Timed(timed) => timed.check()?,
             Mode::Scheduler(scheduler) => scheduler.check()?,
+            Mode::Hostile(hostile) => hostile.check()?,
         }
         let site = Site::new(&config);
         let scheduling = Scheduling::of(&config, &site).map(Box::new);
@@ -106,6 +111,7 @@ impl Server {
             sink: None,
             told: None,
             scheduling,
+            listener: None,
             requests: 0,
             running: 0,
             waiting: VecDeque::new(),
@@ -153,7 +159,9 @@ impl Actor for Server {
     type Msg = ServerMsg;
 
     fn started(&mut self, cx: &mut Cx<'_>) {
-        let listening = cx.listen(&self.config.listen).map(|stream| cx.local_addr(stream));
+        let listening = cx.listen(&self.config.listen);
+        self.listener = listening.as_ref().ok().copied();
+        let listening = listening.map(|stream| cx.local_addr(stream));
         if listening.is_err() {
             cx.stop_system();
         }
@@ -189,6 +197,16 @@ impl Actor for Server {
                 self.rest(stream, cx);
             }
             Task::Leave(stream) => self.drop_connection(stream, Close::Orderly, cx),
+            Task::LeaveIdle(stream, answered) => {
+                let idle = |connection: &mut Connection| {
+                    connection.answered == answered
+                        && !connection.is_busy()
+                        && connection.input.is_empty()
+                };
+                if self.connections.get(stream).is_some_and(idle) {
+                    self.drop_connection(stream, Close::Orderly, cx);
+                }
+            }
             Task::Admit => self.admit(cx),
             Task::Step => self.step(cx),
             Task::StepEnds => self.step_ends(cx),

@@ -7,6 +7,7 @@ use takt_wire::{FramingError, Request};
 use crate::config::{Mode, ServerConfig, TimedConfig};
 use crate::counts::Counts;
 use crate::generation::{Generation, Names};
+use crate::hostile::HostileConfig;
 use crate::instant::Prepared;
 use crate::json;
 use crate::openai::{Api, error, models};
@@ -18,6 +19,8 @@ use crate::scheduler::{Prompt, SchedulerConfig, StepCounts};
 #[derive(Debug)]
 pub(crate) struct Site {
     service: Service,
+    /// What spoils answers, in its mode.
+    faults: Option<Box<HostileConfig>>,
     pub(crate) names: Names,
     pub(crate) counts: Arc<Counts>,
     /// Generating requests so far.
@@ -58,8 +61,13 @@ impl Site {
             }
             Mode::Timed(timed) => Service::Timed(Box::new(timed.clone())),
             Mode::Scheduler(config) => Service::Scheduler(config.clone(), Arc::default()),
+            Mode::Hostile(hostile) => Service::Timed(Box::new(hostile.answers.clone())),
         };
-        Self { service, names, counts: Arc::default(), generations: 0 }
+        let faults = match &config.mode {
+            Mode::Hostile(hostile) => Some(hostile.clone()),
+            _ => None,
+        };
+        Self { service, faults, names, counts: Arc::default(), generations: 0 }
     }
 
     /// Requests that may be in service at once.
@@ -165,7 +173,8 @@ impl Site {
         let ordinal = self.generations;
         self.generations += 1;
         let Some(config) = self.answers() else { return Reply::Written };
-        let plan = Plan::draw(config, request.id.map_or(PlanKey::Ordinal(ordinal), PlanKey::Id));
+        let key = request.id.map_or(PlanKey::Ordinal(ordinal), PlanKey::Id);
+        let plan = Plan::draw(config, key);
         if let Some(status) = plan.error() {
             refuse(status, "a planned error", request, page);
             return Reply::Written;
@@ -179,6 +188,9 @@ impl Site {
                 return Reply::Written;
             };
             generation = generation.fed(prompt, room);
+        }
+        if let Some(fault) = self.faults.as_ref().and_then(|faults| faults.draw(key)) {
+            generation = generation.spoiled(fault);
         }
         if let Some(ledger) = &mut page.ledger {
             ledger.status(200, generation.streams());

@@ -4,6 +4,8 @@
 //! must not fall below a limit is judged by what is missing. A remark (`client_bound`) says what the
 //! figures mean and takes nothing from them.
 
+use std::ops::RangeInclusive;
+
 use takt_record::{
     EndedBy, FailedBy, PhaseResult, PhaseState, Reason, RunState, Verdict, VerdictStatus as Status,
 };
@@ -230,10 +232,28 @@ fn service(
             tokens.coalesced, tokens.events
         )
     });
+    if let Some(gap) = plateau_ms(result, share) {
+        let limit = PLATEAU_MS.start();
+        bench.push("delayed_ack", Status::Valid, gap, *limit, || {
+            format!(
+                "Events come {gap:.0} ms apart, several at a time: a server or gateway without TCP_NODELAY, \
+                 whose small writes wait for this machine's delayed acknowledgement, and not the model."
+            )
+        });
+    }
     let disagreeing = tokens.disagreeing as f64 / phase.succeeded.max(1) as f64;
     bench.above("token_counts", disagreeing, limits.disagreeing, || {
         format!("The token counts of {} requests contradict each other.", tokens.disagreeing)
     });
+}
+
+/// The median gap between reads, in ms, where the gaps are those of Nagle's algorithm against a delayed
+/// acknowledgement (RFC 896, RFC 1122 4.2.3.2): half of them or more at Linux's 40 ms, and more than one event
+/// a read, since what was held back leaves together.
+fn plateau_ms(result: &PhaseResult, coalesced: f64) -> Option<f64> {
+    let gaps = result.event_gap_ms.as_ref()?;
+    let within = [gaps.p.p25, gaps.p.p75].iter().all(|gap| PLATEAU_MS.contains(gap));
+    (within && coalesced >= PLATEAU_COALESCED).then_some(gaps.p.p50)
 }
 
 /// What the instrument says of itself.
@@ -276,6 +296,11 @@ fn machine(bench: &mut Bench<'_>, result: &PhaseResult, limits: &Limits) {
         });
     }
 }
+
+/// The delay of Linux's acknowledgement, and what a busy machine adds.
+const PLATEAU_MS: RangeInclusive<f64> = 39.0..=46.0;
+/// Every fourth event came with the one before.
+const PLATEAU_COALESCED: f64 = 0.25;
 
 /// Where reasons are collected.
 struct Bench<'a> {

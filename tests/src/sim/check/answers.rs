@@ -21,6 +21,10 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
         found.holds(told.len() <= usize::from(done.attempts), || {
             format!("{}: came to servers {} times", name(done.key), told.len())
         });
+        // What a hostile server makes of an answer is held by those who ask it to.
+        if matches!(http.mode, Mode::Hostile(_)) {
+            continue;
+        }
         match done.outcome {
             Outcome::Ok => whole(ran, http, done, told, found),
             Outcome::Failed(failure) => {
@@ -59,7 +63,7 @@ pub(super) fn plan(http: &Http, id: RequestId) -> Option<Plan> {
     match &http.mode {
         Mode::Timed(timed) => Some(Plan::draw(timed, PlanKey::Id(&id.hex()))),
         Mode::Scheduler(scheduler) => Some(Plan::draw(&scheduler.answers, PlanKey::Id(&id.hex()))),
-        Mode::Instant(_) => None,
+        Mode::Instant(_) | Mode::Hostile(_) => None,
     }
 }
 
@@ -71,7 +75,9 @@ pub(super) fn tokens(http: &Http, phase: &Phase, done: &Completed, id: RequestId
             plan.tokens().min(limited.unwrap_or(u32::MAX))
         }
         (Mode::Instant(instant), _) => instant.tokens.get(),
-        (Mode::Timed(_) | Mode::Scheduler(_), None) => unreachable!("these servers plan"),
+        (Mode::Timed(_) | Mode::Scheduler(_) | Mode::Hostile(_), None) => {
+            unreachable!("asked of planned answers")
+        }
     }
 }
 
@@ -108,7 +114,7 @@ fn whole(ran: &Ran, http: &Http, done: &Completed, told: &[&Told], found: &mut F
     let events = match &http.mode {
         Mode::Timed(timed) => tokens.div_ceil(timed.tokens_per_event.get()),
         // A step makes one token; guesses are not drawn.
-        Mode::Instant(_) | Mode::Scheduler(_) => tokens,
+        Mode::Instant(_) | Mode::Scheduler(_) | Mode::Hostile(_) => tokens,
     };
     let expected = if phase.stream { events } else { 0 };
     found.same(done.tokens.events, expected, || format!("{}: token events", name()));

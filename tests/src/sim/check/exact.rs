@@ -26,6 +26,9 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
             continue;
         }
         arrival(ran, done, told, found);
+        if matches!(http.mode, Mode::Hostile(_)) {
+            continue;
+        }
         service(http, id, told, found);
         if matches!(done.outcome, Outcome::Ok) {
             answer(ran, http, (life, done, told), found);

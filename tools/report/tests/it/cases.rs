@@ -126,6 +126,26 @@ fn t6_coalesced_events_are_counted_and_give_no_gap() {
     near(itl.mean, 50.0 / 3.0);
 }
 
+/// C7: a server without TCP_NODELAY.
+#[test]
+fn c7_plateaus_of_forty_ms_are_named_as_what_they_are() {
+    let named = |gap: f64, together: usize| {
+        let mut run = Run::new(vec![closed("p", 1)]);
+        run.phase(0, 0.0, 10_000.0);
+        for i in 0..20u64 {
+            let sent = i as f64 * 500.0;
+            let at = |n: usize| (sent + 5.0 + (n / together) as f64 * gap, None);
+            let events: Vec<_> = (0..12).map(at).collect();
+            run.add(&ok(i, sent, events[11].0).streamed(&events, 12));
+        }
+        let result = run.result();
+        result.verdict.reasons.iter().any(|reason| reason.name == "delayed_ack")
+    };
+    assert!(named(40.5, 4) && named(44.0, 2));
+    // A model of 40 ms a token, a server that sends four at a time, a slow gateway.
+    assert!(!named(40.5, 1) && !named(20.0, 4) && !named(80.0, 4));
+}
+
 /// E3: every request fails.
 #[test]
 fn e3_where_everything_fails_there_is_no_rate_of_success() {

@@ -51,6 +51,12 @@ pub(crate) struct MockArgs {
     /// timed, scheduler: seed of all drawn times and lengths [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// hostile: what goes wrong, such as stall or cut-after-tokens=3; may be repeated, `list` prints all
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fault: Vec<String>,
+    /// hostile: share of the requests that meet a fault, drawn from the seed [default: 1]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) fault_share: Option<f64>,
     /// Write the planned and the real times of each request to this file, a JSON object a line
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<PathBuf>,
@@ -79,6 +85,8 @@ pub(crate) enum MockMode {
     Timed,
     /// Token by token, as a simulated scheduler batches requests: queue, cache, preemption
     Scheduler,
+    /// As timed, with the faults that --fault names
+    Hostile,
 }
 
 const AFTER: &str = "\
@@ -90,4 +98,6 @@ Examples:
   takt mock --listen 127.0.0.1:8000 --mode instant --core 1
   takt mock --ttft lognormal:200ms,0.4 --tpot 20ms --tokens uniform:32..256 --slots 16
   takt mock --listen 127.0.0.1:0 --truth truth.jsonl --errors 429:0.01
-  takt mock --mode scheduler --kv-blocks 1024 --opprof-dir $PWD/opprof --profile-dir $PWD/kineto";
+  takt mock --mode scheduler --kv-blocks 1024 --opprof-dir $PWD/opprof --profile-dir $PWD/kineto
+  takt mock --fault list
+  takt mock --mode hostile --fault stall=500ms --fault error-in-stream --fault-share 0.1";

@@ -14,16 +14,22 @@ use std::time::Duration;
 use anyhow::Context as _;
 use takt_engine::{Remote, System, Target};
 use takt_mock::{
-    InstantConfig, Mode, Saying, Server, ServerConfig, ServerMsg, TimedConfig, Truth, TruthSink,
+    Fault, FaultError, HostileConfig, InstantConfig, Mode, Saying, Server, ServerConfig, ServerMsg,
+    TimedConfig, Truth, TruthSink,
 };
 use takt_net::{MioHost, WaitMode, affinity, limits, signals};
 
 use crate::cli::{MockArgs, MockMode};
+use crate::config::nearest;
 use crate::exit::{Exit, Failure, OrExit as _};
 use scheduler::SchedulerFiles;
 
 /// Serves until a signal comes.
 pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
+    if args.fault.iter().any(|name| name == "list") {
+        print_faults();
+        return Ok(Exit::Done);
+    }
     limits::raise_open_files().or_exit(Exit::Setup)?;
     signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     let mut server =
@@ -99,7 +105,15 @@ fn config(args: &MockArgs) -> anyhow::Result<ServerConfig> {
         MockMode::Instant => Mode::Instant(instant(args)?),
         MockMode::Timed => Mode::Timed(timed(args)),
         MockMode::Scheduler => Mode::Scheduler(Box::new(scheduler::config(args)?)),
+        MockMode::Hostile => Mode::Hostile(Box::new(hostile(args)?)),
     };
+    if args.mode != MockMode::Hostile {
+        let given =
+            [("--fault", !args.fault.is_empty()), ("--fault-share", args.fault_share.is_some())];
+        if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
+            anyhow::bail!("{flag}: has no effect without --mode hostile");
+        }
+    }
     let mut config = ServerConfig::new(Target::tcp(args.listen), mode);
     config.model.clone_from(&args.model);
     config.close_after = args.close_after;
@@ -129,6 +143,43 @@ fn instant(args: &MockArgs) -> anyhow::Result<InstantConfig> {
         })?,
     };
     Ok(InstantConfig { tokens })
+}
+
+fn hostile(args: &MockArgs) -> anyhow::Result<HostileConfig> {
+    if args.fault.is_empty() {
+        anyhow::bail!("--mode hostile: needs --fault NAME; --fault list prints the names");
+    }
+    let faults = args.fault.iter().map(|text| fault(text)).collect::<anyhow::Result<_>>()?;
+    Ok(HostileConfig { answers: timed(args), faults, share: args.fault_share.unwrap_or(1.0) })
+}
+
+fn fault(text: &str) -> anyhow::Result<Fault> {
+    text.parse().map_err(|error| match error {
+        FaultError::Unknown(name) => {
+            let names = Fault::all().map(|row| row.name);
+            match nearest(&name, names) {
+                Some(near) => anyhow::anyhow!("--fault: there is no fault {name:?}; is it {near}?"),
+                None => anyhow::anyhow!(
+                    "--fault: there is no fault {name:?}; --fault list prints the names"
+                ),
+            }
+        }
+        error => anyhow::anyhow!("--fault: {error}"),
+    })
+}
+
+fn print_faults() {
+    let mut out = io::stdout().lock();
+    for row in Fault::all() {
+        let name = match &row.default {
+            Some(default) => format!("{}={default}", row.name),
+            None => row.name.to_owned(),
+        };
+        // A reader that has gone does not want the rest.
+        if writeln!(out, "{name:<26} {:<6} {}", row.cases, row.says).is_err() {
+            return;
+        }
+    }
 }
 
 fn timed(args: &MockArgs) -> TimedConfig {

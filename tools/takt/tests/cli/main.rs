@@ -17,6 +17,7 @@ mod ending;
 mod events;
 mod exit_codes;
 mod files;
+mod hostile;
 mod journal;
 mod killed;
 mod limits;

@@ -48,7 +48,7 @@ fn what_the_mode_does_not_use_is_refused() {
         (&["--errors", "500:0.9", "--errors", "429:0.9"], "must lie in 0 to 1"),
         (&["--ttft", "soon"], "--ttft"),
         (&["--truth-events"], "--truth"),
-        (&["--mode", "hostile"], "hostile"),
+        (&["--mode", "unfriendly"], "hostile"),
     ] {
         bench.takt(&[&mock[..], args].concat()).exits(2).says(says);
     }
