@@ -31,6 +31,7 @@ impl SampleIssuer for Direct {
             attempts: 1,
             reused: true,
             body_bytes: 0,
+            endpoint: 0,
             turn: request.turn,
         };
         let replies = self.0.as_ref().expect("attached before the first request");

@@ -88,6 +88,10 @@ pub struct TransportCounters {
     pub connections: u64,
     /// Requests that waited for a connection because a limit was reached.
     pub limited: u64,
+    /// TLS handshakes that ended well.
+    pub secured: u64,
+    /// Those among them that resumed an earlier session.
+    pub resumed: u64,
     /// Connections closed because bytes came that belonged to no answer.
     pub leftover: u64,
 }

@@ -120,6 +120,7 @@ impl Endpoint {
             attempts: 1,
             reused: false,
             body_bytes: 0,
+            endpoint: 0,
             turn: request.turn,
         };
         let error = matches!(outcome, Outcome::Failed(_)).then(|| "planned".into());

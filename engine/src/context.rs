@@ -124,6 +124,12 @@ impl<A: Actor> Context<'_, A> {
         self.host.write(stream, bufs)
     }
 
+    /// What went wrong with the TLS of a stream; see [`Host::tls_fault`].
+    #[must_use]
+    pub fn tls_fault(&self, stream: StreamId) -> Option<&str> {
+        self.host.tls_fault(stream)
+    }
+
     /// Ends a stream or listener.
     pub fn close(&mut self, stream: StreamId, how: Close) {
         self.core.disown(stream);

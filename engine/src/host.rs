@@ -49,7 +49,9 @@ pub trait Host {
     /// Reads what is there into `buf`, without waiting.
     ///
     /// # Errors
-    /// When the connection is broken (a reset). The stream stays open until [`Host::close`].
+    /// When the connection is broken (a reset, a TLS record that is wrong); `UnexpectedEof` when one with
+    /// TLS was ended without TLS's own end, so that nobody knows whether it was all. The stream stays open
+    /// until [`Host::close`].
     fn read(&mut self, stream: StreamId, buf: &mut [u8]) -> io::Result<ReadOutcome>;
 
     /// Writes as much as the socket takes, without waiting, and returns that count of bytes. Fewer than
@@ -58,6 +60,12 @@ pub trait Host {
     /// # Errors
     /// When the connection is broken. The stream stays open until [`Host::close`].
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// What went wrong with the TLS of a stream, in words that say how to mend it, if something did. To be
+    /// asked before the stream is closed.
+    fn tls_fault(&self, _stream: StreamId) -> Option<&str> {
+        None
+    }
 
     /// Ends a stream or a listener. Its id is never used again and no event for it follows.
     fn close(&mut self, stream: StreamId, how: Close);
@@ -92,13 +100,41 @@ pub enum Target {
     },
     /// A unix stream socket by path.
     Unix(PathBuf),
+    /// TLS over TCP. Whoever owns the stream sees plain bytes; they may be written from
+    /// [`Ready::Secured`] on.
+    Tls {
+        /// The peer's address, or the address to listen at.
+        to: SocketAddr,
+        /// Source address, as for TCP.
+        from: Option<IpAddr>,
+        /// How it is secured.
+        layer: TlsLayer,
+    },
+}
+
+/// What a host needs to know to secure a connection. The configuration itself (roots, certificates) is
+/// the host's, which gave out the number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsLayer {
+    /// Number of a configuration that was given to the host.
+    pub config: u32,
+    /// The name that the peer's certificate must be for; empty for a listener.
+    pub name: Arc<str>,
 }
 
 /// What a host reports. `Accepted` and `Foreign` aside, each names a stream that its owner opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// The connection stands; it may be written to, and read from as [`Ready::Readable`] says.
+    /// The connection stands; it may be written to, and read from as [`Ready::Readable`] says. One with
+    /// TLS has a handshake before it: then [`Ready::Secured`] or [`Ready::Closed`] follows.
     Connected(StreamId),
+    /// The TLS handshake of a connection has ended well. An accepted one is told of only then.
+    Secured {
+        /// Which.
+        stream: StreamId,
+        /// The session was resumed by a ticket: no certificate was checked again.
+        resumed: bool,
+    },
     /// `listener` has a new connection; it belongs to the listener's owner.
     Accepted {
         /// The listener.
@@ -193,9 +229,11 @@ impl Ready {
     #[must_use]
     pub fn stream(&self) -> Option<StreamId> {
         match *self {
-            Self::Connected(s) | Self::Readable(s) | Self::Writable(s) | Self::Closed(s, _) => {
-                Some(s)
-            }
+            Self::Connected(s)
+            | Self::Secured { stream: s, .. }
+            | Self::Readable(s)
+            | Self::Writable(s)
+            | Self::Closed(s, _) => Some(s),
             Self::Accepted { listener, .. } => Some(listener),
             Self::Foreign(_) => None,
         }
@@ -208,6 +246,15 @@ impl Target {
     pub const fn tcp(to: SocketAddr) -> Self {
         Self::Tcp { to, from: None }
     }
+
+    /// The TCP address of it, if it has one.
+    #[must_use]
+    pub fn addr(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp { to, .. } | Self::Tls { to, .. } => Some(*to),
+            Self::Unix(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Target {
@@ -215,6 +262,7 @@ impl fmt::Display for Target {
         match self {
             Self::Tcp { to, .. } => write!(f, "{to}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Tls { to, .. } => write!(f, "tls:{to}"),
         }
     }
 }

@@ -68,7 +68,7 @@ mod wheel;
 pub use actor::Actor;
 pub use addr::Addr;
 pub use context::Context;
-pub use host::{Close, Host, ReadOutcome, Ready, StreamId, Target, Then, Wake, Woken};
+pub use host::{Close, Host, ReadOutcome, Ready, StreamId, Target, Then, TlsLayer, Wake, Woken};
 pub use inject::Remote;
 pub use semaphore::{NotHeld, Semaphore};
 pub use stats::{TurnStats, WokenCounts};

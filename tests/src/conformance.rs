@@ -85,7 +85,9 @@ macro_rules! host_conformance {
 /// A TCP listener on port 0 knows the port it was given, and can be reached there.
 pub fn a_listener_on_port_zero_tells_its_port<B: Bench>(bench: &mut B) {
     let mut rig = Rig::new(bench);
-    let Target::Tcp { .. } = rig.at else { return };
+    if let Target::Unix(_) = rig.at {
+        return;
+    }
     let bound = rig.host.local_addr(rig.listener).expect("a TCP listener has an address");
     assert_ne!(bound.port(), 0);
     let (client, server) = rig.pair();
@@ -143,6 +145,7 @@ pub fn an_accepted_stream_names_its_listener<B: Bench>(bench: &mut B) {
     let second = rig.host.listen(&at).expect("listen");
     let reach = reach(&rig.host, second, &at);
     let client = rig.host.connect(&reach).expect("connect");
+    rig.stands(client);
     let told = rig.next("Accepted", |r| matches!(r, Ready::Accepted { .. }));
     let Ready::Accepted { listener, stream } = told else { panic!("{told:?}") };
     assert_eq!(listener, second);
@@ -237,13 +240,19 @@ pub fn a_reset_is_not_an_end<B: Bench>(bench: &mut B) {
     let mut rig = Rig::new(bench);
     let (client, server) = rig.pair();
     rig.close(server, Close::Reset);
-    let told = rig.next(
-        "an event",
-        |r| matches!(r, Ready::Readable(s) | Ready::Closed(s, _) if *s == client),
-    );
-    if told == Ready::Readable(client) {
-        let error = rig.host.read(client, &mut [0; 16]).expect_err("a reset");
-        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    loop {
+        let told = rig.next(
+            "an event",
+            |r| matches!(r, Ready::Readable(s) | Ready::Closed(s, _) if *s == client),
+        );
+        if told != Ready::Readable(client) {
+            return;
+        }
+        // TLS has bytes of its own, of which the owner sees none.
+        match rig.host.read(client, &mut [0; 16]) {
+            Err(error) => return assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+            Ok(outcome) => assert_eq!((outcome.bytes, outcome.then), (0, Then::Drained)),
+        }
     }
 }
 
@@ -389,7 +398,7 @@ pub fn many_connections_keep_apart<B: Bench>(bench: &mut B) {
     let clients: Vec<StreamId> = (0..MANY).map(|_| rig.connect()).collect();
     let servers: Vec<StreamId> = (0..MANY).map(|_| rig.accept()).collect();
     for (number, client) in clients.iter().enumerate() {
-        rig.next("Connected", |r| *r == Ready::Connected(*client));
+        rig.stands(*client);
         rig.send(*client, &(number as u32).to_le_bytes());
     }
     for server in servers {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use takt_engine::Target;
@@ -60,6 +61,31 @@ impl ClientConfig {
 pub struct EndpointTarget {
     /// Its address, resolved.
     pub target: Target,
+    /// Addresses to connect from, in turn; the system's choice when there are none.
+    pub sources: Vec<IpAddr>,
+}
+
+impl EndpointTarget {
+    /// An endpoint that is connected to from any address.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self { target, sources: Vec::new() }
+    }
+
+    /// Its address once for each source.
+    pub(super) fn ways(self) -> Vec<Target> {
+        if self.sources.is_empty() {
+            return vec![self.target];
+        }
+        let way = |source: &IpAddr| {
+            let mut way = self.target.clone();
+            if let Target::Tcp { from, .. } | Target::Tls { from, .. } = &mut way {
+                *from = Some(*source);
+            }
+            way
+        };
+        self.sources.iter().map(way).collect()
+    }
 }
 
 /// How requests are spread over endpoints.

@@ -37,6 +37,8 @@ pub(super) struct Connection {
     pub(super) kept: Option<Span>,
     /// When the attempt to connect began.
     pub(super) began: Nanos,
+    /// When the connection stood and its TLS handshake began; `None` without TLS.
+    pub(super) stood: Option<Nanos>,
     /// When its last answer ended; when it stood up, before the first.
     pub(super) rested: Nanos,
     pub(super) answer: Answer,
@@ -88,6 +90,7 @@ impl Connections {
         connection.served = 0;
         connection.kept = None;
         connection.began = now;
+        connection.stood = None;
         connection.rested = now;
         connection.clear_rest();
     }
@@ -135,11 +138,24 @@ impl Connection {
             served: 0,
             kept: None,
             began: Nanos::ZERO,
+            stood: None,
             rested: Nanos::ZERO,
             answer: Answer::new(ask, limits),
             rest: Vec::new(),
             rest_at: 0,
         }
+    }
+
+    /// What of its making a request waited for that came at `issued`: for the connection, and for its TLS.
+    pub(super) fn waited_for(&self, issued: Nanos) -> (Option<Span>, Option<Span>) {
+        if self.served > 0 || self.rested <= issued {
+            return (None, None);
+        }
+        let up = self.stood.unwrap_or(self.rested);
+        let from = self.began.max(issued);
+        let connect = (up > from).then(|| up.saturating_since(from));
+        let tls = self.stood.map(|stood| self.rested.saturating_since(stood.max(issued)));
+        (connect, tls)
     }
 
     /// Whether the server, by its own word, is about to close it or has.

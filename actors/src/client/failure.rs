@@ -32,6 +32,9 @@ impl Loss {
     pub(super) fn words(self) -> String {
         match self {
             Self::End => "the server closed the connection".to_owned(),
+            Self::Broken(io::ErrorKind::UnexpectedEof) => {
+                "the connection was closed without TLS's own end (close_notify)".to_owned()
+            }
             Self::Broken(kind) => format!("the connection broke: {kind}"),
         }
     }
@@ -63,15 +66,24 @@ impl Fault {
         Self::new(what, blame, Stage::Connect, format!("no connection: {kind}"))
     }
 
+    /// Its TLS handshake failed, or its TLS was broken off later.
+    pub(super) fn tls(message: &str) -> Self {
+        Self::new(ErrorKind::Tls, Blame::Server, Stage::Tls, format!("TLS: {message}"))
+    }
+
     /// Whether a new attempt would come to the same at once: then it must not be made at once.
     pub(super) fn is_quick(&self) -> bool {
         self.failure.kind != ErrorKind::ConnectTimeout
     }
 
-    /// No connection in time.
-    pub(super) fn connect_timeout() -> Self {
-        let message = "no connection within the connect timeout";
-        Self::new(ErrorKind::ConnectTimeout, Blame::Network, Stage::Connect, message)
+    /// No connection in time; `secures` says that it stood and its TLS handshake was under way.
+    pub(super) fn connect_timeout(secures: bool) -> Self {
+        let (stage, message) = if secures {
+            (Stage::Tls, "no end of the TLS handshake within the connect timeout")
+        } else {
+            (Stage::Connect, "no connection within the connect timeout")
+        };
+        Self::new(ErrorKind::ConnectTimeout, Blame::Network, stage, message)
     }
 
     /// The connection was lost before a byte of the answer.

@@ -198,6 +198,7 @@ impl Flight {
             attempts: self.attempts,
             reused: self.reused,
             body_bytes: self.body_bytes,
+            endpoint: self.endpoint as u16,
             turn: self.request.turn,
         }
     }

@@ -150,7 +150,7 @@ impl Client {
     fn new(config: ClientConfig, publisher: SharedPublisher) -> Self {
         assert!(!config.endpoints.is_empty(), "a client needs an endpoint");
         let cap = config.max_connections.unwrap_or(usize::MAX);
-        let endpoints = config.endpoints.into_iter().map(|e| Endpoint::new(e.target, cap));
+        let endpoints = config.endpoints.into_iter().map(|e| Endpoint::new(e, cap));
         Self {
             endpoints: endpoints.collect(),
             phases: config.phases,
@@ -246,6 +246,7 @@ impl Actor for Client {
             Ready::Readable(stream) => self.readable(stream, cx),
             Ready::Writable(stream) => self.writable(stream, cx),
             Ready::Connected(stream) => self.connected(stream, cx),
+            Ready::Secured { stream, resumed } => self.secured(stream, resumed, cx),
             Ready::Closed(stream, kind) => self.lost(stream, Loss::Broken(kind), cx.now(), cx),
             // It neither listens nor watches foreign descriptors.
             Ready::Accepted { .. } | Ready::Foreign(_) => {}

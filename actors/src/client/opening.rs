@@ -121,7 +121,7 @@ impl Client {
     pub(super) fn open(&mut self, endpoint: usize, made: For, cx: &mut Cx<'_>) {
         let line = &mut self.endpoints[endpoint];
         let is_probe = made == For::Line && line.down.is_some();
-        let stream = match cx.connect(&line.target) {
+        let stream = match line.connect(|way| cx.connect(way)) {
             Ok(stream) => stream,
             Err(_) if line.open > 0 && made == For::Line => {
                 // This machine's limit is reached; those who wait are served by what there is.
@@ -157,8 +157,27 @@ impl Client {
         self.connect_deadlines.sweep(making, |stream| connections.is_being_made(stream));
     }
 
-    /// A connection stands.
+    /// A connection stands; one with TLS is of use only when it is secured.
     pub(super) fn connected(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        let Some(connection) = self.connections.get_mut(stream) else { return };
+        if self.endpoints[connection.endpoint].has_tls() {
+            connection.stood = Some(cx.now());
+        } else {
+            self.made(stream, cx);
+        }
+    }
+
+    /// The TLS of a connection stands.
+    pub(super) fn secured(&mut self, stream: StreamId, resumed: bool, cx: &mut Cx<'_>) {
+        self.count(|counters| {
+            counters.secured += 1;
+            counters.resumed += u64::from(resumed);
+        });
+        self.made(stream, cx);
+    }
+
+    /// A connection can carry requests.
+    fn made(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
         let Some(connection) = self.connections.get_mut(stream) else { return };
         let State::Making(made) = connection.state else { return };
         let endpoint = connection.endpoint;
@@ -193,7 +212,8 @@ impl Client {
     /// Connections that have not come up in time are given up.
     pub(super) fn connect_timed_out(&mut self, now: Nanos, cx: &mut Cx<'_>) {
         while let Some(stream) = self.connect_deadlines.pop_due(now) {
-            self.give_up_making(stream, &Fault::connect_timeout(), cx);
+            let secures = self.connections.get_mut(stream).is_some_and(|c| c.stood.is_some());
+            self.give_up_making(stream, &Fault::connect_timeout(secures), cx);
         }
         let connections = &self.connections;
         if let Some(at) = self.connect_deadlines.rearm(|stream| connections.is_being_made(stream)) {

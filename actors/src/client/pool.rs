@@ -20,16 +20,20 @@
 //! between them is a habit, and from then on connections to that endpoint are used once.
 
 use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
 
 use takt_engine::{StreamId, Target};
 use takt_time::{Nanos, Span};
 
+use super::config::EndpointTarget;
 use super::flight::FlightKey;
 
 /// One endpoint.
 #[derive(Debug)]
 pub(super) struct Endpoint {
-    pub(super) target: Target,
+    /// How to reach it: once for each address to connect from.
+    ways: Vec<Target>,
+    way: usize,
     /// Most recently used last. Some may have died since: whoever takes one looks.
     pub(super) idle: Vec<StreamId>,
     /// Requests without a connection, oldest first.
@@ -66,9 +70,10 @@ pub(super) struct Down {
 }
 
 impl Endpoint {
-    pub(super) fn new(target: Target, cap: usize) -> Self {
+    pub(super) fn new(target: EndpointTarget, cap: usize) -> Self {
         Self {
-            target,
+            ways: target.ways(),
+            way: 0,
             idle: Vec::new(),
             waiting: VecDeque::new(),
             cap,
@@ -81,6 +86,31 @@ impl Endpoint {
             down: None,
             quick_closes: 0,
         }
+    }
+
+    /// Begins a connection from the address whose turn it is, or from the next that has a port left.
+    ///
+    /// # Errors
+    /// What the last of them said.
+    pub(super) fn connect(
+        &mut self,
+        mut connect: impl FnMut(&Target) -> io::Result<StreamId>,
+    ) -> io::Result<StreamId> {
+        let mut tries = self.ways.len();
+        loop {
+            let way = &self.ways[self.way];
+            self.way = (self.way + 1) % self.ways.len();
+            tries -= 1;
+            match connect(way) {
+                Err(error) if tries > 0 && error.kind() == ErrorKind::AddrNotAvailable => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Whether its connections have TLS.
+    pub(super) fn has_tls(&self) -> bool {
+        matches!(self.ways[..], [Target::Tls { .. }, ..])
     }
 
     /// Whether it may have another connection.
@@ -138,7 +168,8 @@ mod tests {
     use super::*;
 
     fn endpoint() -> Endpoint {
-        Endpoint::new(Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1))), 8)
+        let target = Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1)));
+        Endpoint::new(EndpointTarget::new(target), 8)
     }
 
     #[test]
@@ -153,6 +184,32 @@ mod tests {
         assert!(!e.pools());
         e.answered_again();
         assert!(!e.pools());
+    }
+
+    #[test]
+    fn source_addresses_take_turns_and_one_without_a_port_is_passed_over() {
+        let mut target = EndpointTarget::new(Target::tcp(([127, 0, 0, 1], 1).into()));
+        target.sources = (2..5).map(|last| [127, 0, 0, last].into()).collect();
+        let mut e = Endpoint::new(target, 8);
+        let from = |way: &Target| match way {
+            Target::Tcp { from: Some(std::net::IpAddr::V4(from)), .. } => from.octets()[3],
+            other => panic!("{other:?}"),
+        };
+        let mut used = Vec::new();
+        for _ in 0..5 {
+            let stream = e.connect(|way| match from(way) {
+                3 => Err(ErrorKind::AddrNotAvailable.into()),
+                other => Ok(StreamId::new(other.into(), 0)),
+            });
+            used.push(stream.expect("another has a port").index());
+        }
+        assert_eq!(used, [2, 4, 2, 4, 2]);
+        let mut asked = 0;
+        let none = e.connect(|_| {
+            asked += 1;
+            Err(ErrorKind::AddrNotAvailable.into())
+        });
+        assert_eq!((none.expect_err("none has").kind(), asked), (ErrorKind::AddrNotAvailable, 3));
     }
 
     #[test]

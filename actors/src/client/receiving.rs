@@ -106,7 +106,9 @@ impl Client {
         let busy_with = match connection.state {
             State::Making(_) => {
                 let Loss::Broken(kind) = loss else { return };
-                return self.give_up_making(stream, &Fault::not_connected(kind), cx);
+                let tls = cx.tls_fault(stream).map(Fault::tls);
+                let fault = tls.unwrap_or_else(|| Fault::not_connected(kind));
+                return self.give_up_making(stream, &fault, cx);
             }
             State::Idle | State::Spent => None,
             State::Busy(key) => Some(key),
@@ -117,8 +119,13 @@ impl Client {
         }
         if let Some(key) = busy_with {
             if connection.answer.is_untouched() {
+                // A server may refuse a client's certificate when the client takes its TLS for done.
+                let tls = cx.tls_fault(stream).map(Fault::tls);
                 self.discard(stream, Close::Reset, cx);
-                self.died_unanswered(key, used, loss, cx);
+                match tls {
+                    Some(fault) => self.fail(key, fault, cx),
+                    None => self.died_unanswered(key, used, loss, cx),
+                }
             } else {
                 self.cut_short(key, stream, loss, at);
                 self.discard(stream, Close::Orderly, cx);

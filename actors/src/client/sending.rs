@@ -25,11 +25,7 @@ impl Client {
         flight.reused = connection.served > 0;
         let times = &mut flight.times;
         times.acquired = Some(cx.now().max(request.issued));
-        if connection.served == 0 && connection.rested > request.issued {
-            // It was waited for: from when it was begun, or from when the request came if that was later.
-            let from = connection.began.max(request.issued);
-            times.connect = Some(connection.rested.saturating_since(from));
-        }
+        (times.connect, times.tls) = connection.waited_for(request.issued);
         connection.state = State::Busy(key);
 
         let mut samples = route.samples.borrow_mut();

@@ -433,6 +433,8 @@ impl Session {
             lost: published.lost,
             connections: transport.connections,
             limited: transport.limited,
+            secured: transport.secured,
+            resumed: transport.resumed,
             ..Health::default()
         };
         (self.probe)(&mut health);

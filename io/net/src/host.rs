@@ -16,6 +16,7 @@ use crate::lateness::{Guard, Lateness};
 use crate::sockets::Sockets;
 use crate::stats::HostStats;
 use crate::timer::Timer;
+use crate::tls::{ClientTls, ServerTls};
 use crate::token::Source;
 use crate::wait::WaitMode;
 
@@ -93,6 +94,17 @@ impl MioHost {
         HostStats { wake_ups: self.lateness.summary(), guard, ..self.sockets.stats }
     }
 
+    /// Takes in what connections with TLS trust and show; gives the number that
+    /// [`takt_engine::TlsLayer::config`] names it by.
+    pub fn add_client_tls(&mut self, tls: ClientTls) -> u32 {
+        self.sockets.secure.add_client(tls)
+    }
+
+    /// The same for listeners with TLS.
+    pub fn add_server_tls(&mut self, tls: ServerTls) -> u32 {
+        self.sockets.secure.add_server(tls)
+    }
+
     /// Reports [`Ready::Foreign`] with `token` each time that `fd` becomes readable, edge-triggered: its
     /// owner reads until there is nothing more. The descriptor stays its owner's, who must call
     /// [`MioHost::forget_foreign`] before closing it.
@@ -152,6 +164,10 @@ impl Host for MioHost {
 
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         self.sockets.write(stream, bufs)
+    }
+
+    fn tls_fault(&self, stream: StreamId) -> Option<&str> {
+        self.sockets.tls_fault(stream)
     }
 
     fn close(&mut self, stream: StreamId, how: Close) {

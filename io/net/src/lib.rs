@@ -36,6 +36,7 @@ pub mod limits;
 mod park;
 pub mod resolve;
 pub mod schedstat;
+mod secure;
 pub mod signals;
 mod slots;
 mod socket;
@@ -43,6 +44,7 @@ mod sockets;
 mod stats;
 mod sys;
 mod timer;
+pub mod tls;
 mod token;
 mod wait;
 

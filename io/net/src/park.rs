@@ -11,6 +11,9 @@
 //! can be lost between two parks: sockets, waker and timer keep their edge in the kernel until a poll
 //! takes it. An edge of the timer that was set for an earlier deadline and has not been taken back is
 //! noted and otherwise passed over.
+//!
+//! A step of a TLS handshake can take hundreds of microseconds. Each park takes one, so that a due send waits
+//! for one at the most; with more to do a park does not sleep.
 
 use std::io;
 use std::time::Duration;
@@ -31,6 +34,8 @@ struct Seen {
     remote: bool,
     alarm: Option<Alarm>,
     interrupted: bool,
+    /// A step of a handshake is due.
+    handshake: bool,
 }
 
 impl MioHost {
@@ -44,9 +49,14 @@ impl MioHost {
         let only_look = until == Some(Nanos::ZERO) && self.sockets.retry_at().is_none();
         let now = if only_look { Nanos::ZERO } else { clock::now() };
         self.sockets.tell(now, ready);
+        let shaken = self.sockets.shake_one(ready);
         if ready.len() > already {
             self.poll(Some(Duration::ZERO), ready)?;
             return Ok(Woken::Readiness);
+        }
+        if shaken {
+            self.poll(Some(Duration::ZERO), ready)?;
+            return Ok(if ready.len() > already { Woken::Readiness } else { Woken::Spurious });
         }
         if until.is_some_and(|at| at <= now) {
             self.poll(Some(Duration::ZERO), ready)?;
@@ -152,6 +162,7 @@ impl MioHost {
             }
         }
         seen.ready = ready.len() > already;
+        seen.handshake = self.sockets.secure.is_shaking();
         Ok(seen)
     }
 }
@@ -162,7 +173,7 @@ impl Seen {
         match self {
             Self { ready: true, .. } => Some(Woken::Readiness),
             Self { remote: true, .. } => Some(Woken::Remote),
-            Self { interrupted: true, .. } => Some(Woken::Spurious),
+            Self { interrupted: true, .. } | Self { handshake: true, .. } => Some(Woken::Spurious),
             _ => None,
         }
     }

@@ -8,12 +8,15 @@ use slab::Slab;
 use takt_engine::StreamId;
 
 use crate::socket::UnixSocketFile;
+use crate::tls::Layer;
 
 /// One open socket.
 #[derive(Debug)]
 pub(crate) enum Entry {
     Stream(Stream),
     Listener(Listener),
+    /// Closed by its owner; the end of its ciphertext is still to be sent.
+    Leaving(Stream),
 }
 
 /// A connection, or an attempt at one.
@@ -26,6 +29,8 @@ pub(crate) struct Stream {
     pub(crate) read_closed: bool,
     /// A write fell short: its owner waits for [`takt_engine::Ready::Writable`].
     pub(crate) write_blocked: bool,
+    /// What lies between the socket and its owner.
+    pub(crate) tls: Option<Box<Layer>>,
 }
 
 /// A listening socket.
@@ -33,6 +38,8 @@ pub(crate) struct Stream {
 pub(crate) struct Listener {
     pub(crate) fd: OwnedFd,
     pub(crate) family: Family,
+    /// The configuration of its connections' TLS.
+    pub(crate) tls: Option<u32>,
     /// Removes the path of a unix socket when the listener goes.
     pub(crate) _file: Option<UnixSocketFile>,
 }
@@ -44,10 +51,11 @@ pub(crate) enum Family {
     Unix,
 }
 
-/// `Connecting` goes to `Open` or to `Failed`; nothing comes after `Failed` but a close.
+/// `Connecting` goes to `Open`, by way of `Securing` with TLS, or to `Failed`; nothing comes after `Failed` but a close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Connecting,
+    Securing,
     Open,
     Failed,
 }
@@ -62,7 +70,7 @@ pub(crate) struct Slots {
 
 impl Stream {
     pub(crate) fn new(fd: OwnedFd, family: Family, state: State) -> Self {
-        Self { fd, family, state, read_closed: false, write_blocked: false }
+        Self { fd, family, state, read_closed: false, write_blocked: false, tls: None }
     }
 }
 
@@ -83,13 +91,20 @@ impl Slots {
         self.entries.get(id.index())
     }
 
+    pub(crate) fn get_mut(&mut self, id: StreamId) -> Option<&mut Entry> {
+        if !self.is_current(id) {
+            return None;
+        }
+        self.entries.get_mut(id.index())
+    }
+
     pub(crate) fn stream_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         if !self.is_current(id) {
             return None;
         }
         match self.entries.get_mut(id.index())? {
             Entry::Stream(stream) => Some(stream),
-            Entry::Listener(_) => None,
+            Entry::Listener(_) | Entry::Leaving(_) => None,
         }
     }
 

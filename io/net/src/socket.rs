@@ -41,7 +41,7 @@ pub(crate) struct UnixSocketFile {
 pub(crate) fn connect(target: &Target) -> io::Result<Attempt> {
     let (family, address) = address_of(target)?;
     let socket = open(&address, family)?;
-    if let Target::Tcp { to, from } = target {
+    if let Target::Tcp { to, from } | Target::Tls { to, from, .. } = target {
         socket.set_tcp_nodelay(true)?;
         if let Some(from) = from {
             bind_source(&socket, *to, *from)?;
@@ -58,14 +58,14 @@ pub(crate) fn connect(target: &Target) -> io::Result<Attempt> {
 
 /// Opens a listening socket. A unix socket file that nobody listens on any more is replaced.
 pub(crate) fn listen(at: &Target) -> io::Result<Listener> {
-    if let Target::Tcp { from: Some(_), .. } = at {
+    if let Target::Tcp { from: Some(_), .. } | Target::Tls { from: Some(_), .. } = at {
         let why = "a listener has no source address: leave `from` empty";
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
     }
     let (family, address) = address_of(at)?;
     let socket = open(&address, family)?;
     let file = match at {
-        Target::Tcp { .. } => {
+        Target::Tcp { .. } | Target::Tls { .. } => {
             // Otherwise a port stays taken for a minute after a server that closed its connections.
             socket.set_reuse_address(true)?;
             socket.bind(&address)?;
@@ -77,7 +77,11 @@ pub(crate) fn listen(at: &Target) -> io::Result<Listener> {
         }
     };
     socket.listen(BACKLOG)?;
-    Ok(Listener { fd: socket.into(), family, _file: file })
+    let tls = match at {
+        Target::Tls { layer, .. } => Some(layer.config),
+        Target::Tcp { .. } | Target::Unix(_) => None,
+    };
+    Ok(Listener { fd: socket.into(), family, tls, _file: file })
 }
 
 impl UnixSocketFile {
@@ -103,7 +107,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 
 fn address_of(target: &Target) -> io::Result<(Family, SockAddr)> {
     Ok(match target {
-        Target::Tcp { to, .. } => (Family::Tcp, (*to).into()),
+        Target::Tcp { to, .. } | Target::Tls { to, .. } => (Family::Tcp, (*to).into()),
         Target::Unix(path) => (Family::Unix, SockAddr::unix(path)?),
     })
 }

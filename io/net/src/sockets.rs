@@ -12,6 +12,8 @@
 //!
 //! A unix socket signals room at each read of its peer, wanted or not. So a unix stream listens for room
 //! only while a write is short; a TCP socket signals it only after a short write and is left alone.
+//!
+//! What TLS adds is in `secure`.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
@@ -28,6 +30,7 @@ use takt_engine::{Close, Ready, StreamId, Target, Then};
 use takt_time::{Nanos, Span};
 
 use crate::clock;
+use crate::secure::{Raw, Secure};
 use crate::slots::{Entry, Family, Slots, State, Stream};
 use crate::socket::{self, Outcome};
 use crate::stats::HostStats;
@@ -36,8 +39,9 @@ use crate::token::Source;
 /// The sockets of one host.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    registry: Registry,
-    slots: Slots,
+    pub(crate) registry: Registry,
+    pub(crate) slots: Slots,
+    pub(crate) secure: Secure,
     /// Outcomes known before the kernel has anything to say; told by the next park.
     queued: Vec<Ready>,
     /// Listeners with more connections waiting than were taken at a time.
@@ -53,6 +57,7 @@ impl Sockets {
         Self {
             registry,
             slots: Slots::default(),
+            secure: Secure::default(),
             queued: Vec::new(),
             unfinished: Vec::new(),
             paused: Vec::new(),
@@ -62,19 +67,23 @@ impl Sockets {
     }
 
     pub(crate) fn connect(&mut self, target: &Target) -> io::Result<StreamId> {
+        let tls = self.secure.layer(target)?;
         let attempt = socket::connect(target)?;
         self.stats.connects += 1;
         let state = match attempt.outcome {
             Outcome::UnderWay => State::Connecting,
+            Outcome::Connected if tls.is_some() => State::Securing,
             Outcome::Connected => State::Open,
             Outcome::Failed(_) => State::Failed,
         };
-        let stream = Stream::new(attempt.fd, attempt.family, state);
+        let mut stream = Stream::new(attempt.fd, attempt.family, state);
+        stream.tls = tls;
         let id = match attempt.outcome {
             Outcome::UnderWay => self.add_stream(stream)?,
             Outcome::Connected => {
                 let id = self.add_stream(stream)?;
                 self.queued.push(Ready::Connected(id));
+                self.queue_handshake(id);
                 id
             }
             Outcome::Failed(kind) => {
@@ -87,6 +96,9 @@ impl Sockets {
     }
 
     pub(crate) fn listen(&mut self, at: &Target) -> io::Result<StreamId> {
+        if let Target::Tls { layer, .. } = at {
+            self.secure.server(layer.config)?;
+        }
         let listener = socket::listen(at)?;
         let fd = listener.fd.as_raw_fd();
         let id = self.slots.insert(Entry::Listener(listener));
@@ -96,7 +108,7 @@ impl Sockets {
 
     pub(crate) fn local_addr(&self, id: StreamId) -> Option<SocketAddr> {
         let fd = match self.slots.get(id)? {
-            Entry::Stream(stream) => &stream.fd,
+            Entry::Stream(stream) | Entry::Leaving(stream) => &stream.fd,
             Entry::Listener(listener) => &listener.fd,
         };
         SockRef::from(fd).local_addr().ok()?.as_socket()
@@ -105,6 +117,10 @@ impl Sockets {
     pub(crate) fn read(&mut self, id: StreamId, buf: &mut [u8]) -> io::Result<(usize, Then)> {
         let stream = self.slots.stream_mut(id).ok_or(ErrorKind::NotConnected)?;
         self.stats.reads += 1;
+        if let Some(layer) = &mut stream.tls {
+            let end_is_near = stream.read_closed;
+            return layer.read(&mut Raw(stream.fd.as_fd()), buf, end_is_near, &mut self.secure.buffers);
+        }
         let room = buf.len();
         let (bytes, then) = match rustix::net::recv(&stream.fd, buf, RecvFlags::empty()) {
             Ok((_, 0)) if room > 0 => (0, Then::End),
@@ -120,6 +136,13 @@ impl Sockets {
     pub(crate) fn write(&mut self, id: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let stream = self.slots.stream_mut(id).ok_or(ErrorKind::NotConnected)?;
         self.stats.writes += 1;
+        if let Some(layer) = &mut stream.tls {
+            let wanted: usize = bufs.iter().map(|slice| slice.len()).sum();
+            let written =
+                layer.write(&mut Raw(stream.fd.as_fd()), bufs, &mut self.secure.buffers)?;
+            stream.write_blocked |= written < wanted;
+            return Ok(written);
+        }
         let mut written = 0;
         // More slices than one call takes are a short write to the kernel, not a full socket.
         for some in bufs.chunks(SLICES_PER_WRITE) {
@@ -162,8 +185,15 @@ impl Sockets {
             Entry::Stream(stream) => match how {
                 // Closing then sends a reset. It can only fail on a socket that is dead already.
                 Close::Reset => drop(SockRef::from(&stream.fd).set_linger(Some(Duration::ZERO))),
-                Close::Orderly => discard_input(&stream.fd),
+                Close::Orderly => {
+                    discard_input(&stream.fd);
+                    if stream.tls.is_some() {
+                        self.leave(stream);
+                    }
+                }
             },
+            // Nobody has its id.
+            Entry::Leaving(_) => {}
         }
         // A descriptor is free again.
         self.unfinished.append(&mut self.paused);
@@ -194,6 +224,7 @@ impl Sockets {
         match self.slots.get(id) {
             Some(Entry::Stream(_)) => self.stream_event(id, event, ready),
             Some(Entry::Listener(_)) => self.accept(id, ready),
+            Some(Entry::Leaving(_)) => self.go_on_leaving(id, event),
             None => {}
         }
     }
@@ -211,14 +242,34 @@ impl Sockets {
                     ready.push(Ready::Closed(id, io::Error::from(error).kind()));
                     return;
                 }
-                stream.state = State::Open;
                 ready.push(Ready::Connected(id));
+                if stream.tls.is_some() {
+                    stream.state = State::Securing;
+                    stream.read_closed |= event.is_read_closed();
+                    return self.queue_handshake(id);
+                }
+                stream.state = State::Open;
+            }
+            State::Securing => {
+                stream.read_closed |= event.is_read_closed() || event.is_error();
+                return self.queue_handshake(id);
             }
             State::Open => {}
         }
         stream.read_closed |= event.is_read_closed() || event.is_error();
         if event.is_readable() || stream.read_closed {
             ready.push(Ready::Readable(id));
+        }
+        if event.is_writable()
+            && let Some(layer) = &mut stream.tls
+            && layer.owes()
+        {
+            match layer.flush(&mut Raw(stream.fd.as_fd())) {
+                Ok(true) => {}
+                Ok(false) => return,
+                // The next read or write says what it is.
+                Err(_) => ready.push(Ready::Readable(id)),
+            }
         }
         if stream.write_blocked && event.is_writable() {
             stream.write_blocked = false;
@@ -236,10 +287,17 @@ impl Sockets {
     fn accept(&mut self, listener: StreamId, ready: &mut Vec<Ready>) {
         for _ in 0..ACCEPTS_AT_A_TIME {
             let Some(Entry::Listener(door)) = self.slots.get(listener) else { return };
-            let family = door.family;
+            let (family, tls) = (door.family, door.tls);
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let taken = match rustix::net::accept_with(&door.fd, flags) {
-                Ok(fd) => self.add_stream(Stream::new(fd, family, State::Open)),
+                Ok(fd) => match tls {
+                    None => self.add_stream(Stream::new(fd, family, State::Open)),
+                    Some(config) => self.secure.accepted(config, listener).and_then(|layer| {
+                        let mut stream = Stream::new(fd, family, State::Securing);
+                        stream.tls = Some(layer);
+                        self.add_stream(stream)
+                    }),
+                },
                 Err(Errno::AGAIN) => return,
                 // The peer has given up meanwhile, or a signal came: the next one.
                 Err(Errno::CONNABORTED | Errno::INTR) => continue,
@@ -260,14 +318,17 @@ impl Sockets {
                 // It can only fail on a connection that is dead already; the first read will say so.
                 let _ = sockopt::set_tcp_nodelay(&open.fd, true);
             }
-            ready.push(Ready::Accepted { listener, stream });
+            // One with TLS is told of when it is secured.
+            if tls.is_none() {
+                ready.push(Ready::Accepted { listener, stream });
+            }
         }
         if !self.unfinished.contains(&listener) {
             self.unfinished.push(listener);
         }
     }
 
-    fn add_stream(&mut self, stream: Stream) -> io::Result<StreamId> {
+    pub(crate) fn add_stream(&mut self, stream: Stream) -> io::Result<StreamId> {
         let interest = match stream.family {
             Family::Tcp => Interest::READABLE | Interest::WRITABLE,
             Family::Unix => Interest::READABLE,

@@ -19,6 +19,12 @@ pub struct HostStats {
     pub connects: u64,
     /// Times a listener had to pause because accepting failed, for want of descriptors above all.
     pub accepts_paused: u64,
+    /// TLS handshakes that ended well.
+    pub secured: u64,
+    /// Those among them that a ticket made short.
+    pub resumed: u64,
+    /// Accepted connections dropped because their TLS handshake failed.
+    pub not_secured: u64,
     /// How late the kernel woke the thread.
     pub wake_ups: WakeUps,
     /// The current head start before a deadline; `None` unless the wait mode is `guard`.

@@ -129,13 +129,26 @@ pub(crate) mod present {
     pub(crate) const STATUS: u16 = 1 << 15;
 }
 
+/// Set in the byte of a completed request's words, above the finish reason and the token source, when a byte
+/// of further fields follows that byte.
+pub(crate) const MORE: u8 = 1 << 7;
+
+/// Bits of that byte of further fields.
+pub(crate) mod more {
+    pub(crate) const ENDPOINT: u8 = 1;
+    pub(crate) const SOCKET_WAIT: u8 = 1 << 1;
+    pub(crate) const ALL: u8 = ENDPOINT | SOCKET_WAIT;
+}
+
 /// Bits of the byte that says which readings of a health record are present.
 pub(crate) mod health {
     pub(crate) const ON_CPU: u8 = 1;
     pub(crate) const RUNNABLE: u8 = 1 << 1;
     pub(crate) const STOLEN: u8 = 1 << 2;
     pub(crate) const INVOLUNTARY: u8 = 1 << 3;
-    pub(crate) const ALL: u8 = ON_CPU | RUNNABLE | STOLEN | INVOLUNTARY;
+    /// There was TLS: two counts more at the end.
+    pub(crate) const TLS: u8 = 1 << 4;
+    pub(crate) const ALL: u8 = ON_CPU | RUNNABLE | STOLEN | INVOLUNTARY | TLS;
 }
 
 /// Set in the second byte of a failure when a status follows; below it blame and stage.

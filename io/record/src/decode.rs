@@ -3,7 +3,7 @@
 use takt_time::{Anchor, Nanos, Span};
 
 use crate::codec::{
-    CodecErrorKind, FAILURE_STATUS, MAX_TEXT_BYTES, State, completed, health, issued, phase_event,
+    CodecErrorKind, FAILURE_STATUS, MAX_TEXT_BYTES, MORE, State, completed, health, issued, more, phase_event,
     present, session_event, tag, token,
 };
 use crate::kinds::{
@@ -73,11 +73,17 @@ impl<'a> Decode<'_, 'a> {
         let here = self.take.u16()?;
         let words = self.take.byte()?;
         let finish = word(words & 0xf, FinishReason::from_code)?;
-        let source = word(words >> 4, TokenSource::from_code)?;
+        let source = word((words & !MORE) >> 4, TokenSource::from_code)?;
+        let further = if words & MORE == 0 { 0 } else { self.take.byte()? };
+        if further & !more::ALL != 0 || (words & MORE != 0 && further == 0) {
+            return Err(CodecErrorKind::Tag(further));
+        }
+        let endpoint = self.given(further & more::ENDPOINT != 0, Take::number_u16)?.unwrap_or(0);
+        let socket_wait = self.given(further & more::SOCKET_WAIT != 0, span)?;
         let end = self.at()?;
         let key = self.key()?;
         let sample = self.take.number_u32()?;
-        let times = self.times(here, end)?;
+        let times = Times { socket_wait, ..self.times(here, end)? };
         let input = self.given(here & present::INPUT != 0, Take::number_u32)?;
         let output = self.given(here & present::OUTPUT != 0, Take::number_u32)?;
         let tokens = TokenCounts {
@@ -114,6 +120,7 @@ impl<'a> Decode<'_, 'a> {
             attempts,
             reused: tag & completed::REUSED != 0,
             body_bytes,
+            endpoint,
             turn: self.given(tag & completed::TURN != 0, turn)?,
         })
     }
@@ -137,6 +144,7 @@ impl<'a> Decode<'_, 'a> {
             issued,
             connect,
             tls,
+            socket_wait: None,
             acquired: next(present::ACQUIRED)?,
             sent: next(present::SENT)?,
             written: next(present::WRITTEN)?,
@@ -235,6 +243,8 @@ impl<'a> Decode<'_, 'a> {
             lost: self.take.number()?,
             connections: self.take.number()?,
             limited: self.take.number()?,
+            secured: self.given(here & health::TLS != 0, Take::number)?.unwrap_or(0),
+            resumed: self.given(here & health::TLS != 0, Take::number)?.unwrap_or(0),
         })
     }
 

@@ -3,7 +3,7 @@
 use takt_time::{Anchor, Nanos};
 
 use crate::codec::{
-    FAILURE_STATUS, State, completed, health, issued, phase_event, present, session_event, tag,
+    FAILURE_STATUS, MORE, State, completed, health, issued, more, phase_event, present, session_event, tag,
     token,
 };
 use crate::records::{
@@ -80,7 +80,12 @@ impl<'a> Encode<'a> {
         self.put.u16(presence(c));
         let finish = c.finish.map_or(0, |f| f.code() + 1);
         let source = c.tokens.source.map_or(0, |s| s.code() + 1);
-        self.put.byte(finish | source << 4);
+        let more = flag(c.endpoint != 0, more::ENDPOINT)
+            | flag(c.times.socket_wait.is_some(), more::SOCKET_WAIT);
+        self.put.byte(finish | source << 4 | flag(more != 0, MORE));
+        if more != 0 {
+            self.further(more, c);
+        }
         self.at(c.times.end);
         self.ordinal(c.key);
         self.put.number(c.sample.into());
@@ -105,6 +110,17 @@ impl<'a> Encode<'a> {
         }
         self.turn(c.turn);
         self.put.used()
+    }
+
+    /// What few requests have.
+    fn further(&mut self, more: u8, c: &Completed) {
+        self.put.byte(more);
+        if more & more::ENDPOINT != 0 {
+            self.put.number(c.endpoint.into());
+        }
+        if let Some(wait) = c.times.socket_wait {
+            self.put.number(wait.as_nanos());
+        }
     }
 
     /// Backwards from the end to the issue, from there to the schedule, then along the chain; the last
@@ -227,7 +243,8 @@ impl<'a> Encode<'a> {
             flag(h.on_cpu.is_some(), health::ON_CPU)
                 | flag(h.runnable.is_some(), health::RUNNABLE)
                 | flag(h.stolen.is_some(), health::STOLEN)
-                | flag(h.involuntary.is_some(), health::INVOLUNTARY),
+                | flag(h.involuntary.is_some(), health::INVOLUNTARY)
+                | flag(h.secured | h.resumed != 0, health::TLS),
         );
         self.at(h.at);
         for span in [h.on_cpu, h.runnable, h.stolen].into_iter().flatten() {
@@ -249,6 +266,10 @@ impl<'a> Encode<'a> {
             h.limited,
         ] {
             self.put.number(number);
+        }
+        if h.secured | h.resumed != 0 {
+            self.put.number(h.secured);
+            self.put.number(h.resumed);
         }
         self.put.used()
     }

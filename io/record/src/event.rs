@@ -217,6 +217,7 @@ impl<'a> Event<'a> {
             "attempts": done.attempts,
             "reused": done.reused,
             "body_bytes": done.body_bytes,
+            "endpoint": done.endpoint,
             "times_ns": times(&done.times),
             "tokens": tokens(&done.tokens),
         }));
@@ -250,7 +251,7 @@ fn name(plan: &SessionPlan, phase: PhaseId) -> Option<&str> {
     plan.phases.get(usize::from(phase.0)).map(|phase| phase.name.as_str())
 }
 
-/// Times that were reached; `connect` and `tls` are spans.
+/// Times that were reached; `connect`, `tls` and `socket_wait` are spans.
 fn times(times: &Times) -> Value {
     let instants = [
         ("scheduled", times.scheduled),
@@ -266,7 +267,8 @@ fn times(times: &Times) -> Value {
         ("end", Some(times.end)),
     ];
     let instants = instants.into_iter().filter_map(|(name, at)| Some((name, at?.as_nanos())));
-    let spans = [("connect", times.connect), ("tls", times.tls)];
+    let spans =
+        [("connect", times.connect), ("tls", times.tls), ("socket_wait", times.socket_wait)];
     let spans = spans.into_iter().filter_map(|(name, span)| Some((name, span?.as_nanos())));
     instants.chain(spans).map(|(name, ns)| (name.to_owned(), Value::from(ns))).collect()
 }
@@ -299,6 +301,8 @@ fn health(health: &Health) -> Value {
         "lost": health.lost,
         "connections": health.connections,
         "limited": health.limited,
+        "secured": health.secured,
+        "resumed": health.resumed,
     })
 }
 

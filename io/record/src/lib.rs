@@ -49,7 +49,7 @@ pub use records::{
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 pub use result::{
-    Counted, Distribution, ErrorSample, Goodput, Instrument, JournalNote, Load, OverTime,
+    Counted, Distribution, EndpointCounts, ErrorSample, Goodput, Instrument, JournalNote, Load, OverTime,
     Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate, Steady, Tokens,
     TwoViews, Verdict, VerdictStatus,
 };

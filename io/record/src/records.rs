@@ -181,6 +181,8 @@ pub struct Completed {
     pub reused: bool,
     /// Bytes of the answer's body, framing left out.
     pub body_bytes: u64,
+    /// The endpoint that it went to, by its place in the configuration.
+    pub endpoint: u16,
     /// Conversation and turn.
     pub turn: Option<TurnOf>,
 }
@@ -243,6 +245,9 @@ pub struct Times {
     pub connect: Option<Span>,
     /// How long its TLS handshake took, the same.
     pub tls: Option<Span>,
+    /// How long the bytes of the first token (of an answer without one, its first byte) lay in the socket
+    /// before the read that took them, by the kernel's stamp of the last of them; where that is asked for.
+    pub socket_wait: Option<Span>,
     /// Just before the first write of the request: the send.
     pub sent: Option<Nanos>,
     /// The last byte was accepted by the system.
@@ -338,6 +343,10 @@ pub struct Health {
     pub connections: u64,
     /// Requests that waited for a connection because a limit was reached.
     pub limited: u64,
+    /// TLS handshakes that ended well.
+    pub secured: u64,
+    /// Those among them that resumed an earlier session.
+    pub resumed: u64,
 }
 
 /// A pure consumer of records, in the order in which they were written.

@@ -189,6 +189,9 @@ pub struct PhaseResult {
     pub output_tokens_per_s: Option<f64>,
     /// Requests within the service level objective.
     pub goodput: Option<Goodput>,
+    /// How the requests were spread, where there are several endpoints; in their order.
+    #[serde(default)]
+    pub endpoints: Option<Vec<EndpointCounts>>,
     /// Failures by kind; kinds without one are left out.
     pub errors: BTreeMap<ErrorKind, u64>,
     /// The first few distinct failures.
@@ -223,6 +226,9 @@ pub struct PhaseResult {
     pub tls_ms: Option<Distribution>,
     /// First write to last byte accepted by the system.
     pub write_ms: Option<Distribution>,
+    /// How long the bytes of the first token lay in the socket, by the kernel's stamps.
+    #[serde(default)]
+    pub socket_wait_ms: Option<Distribution>,
     /// Requests in flight while issuing, weighted by time.
     pub in_flight: Option<Distribution>,
     /// Token counts.
@@ -266,6 +272,19 @@ pub struct Steady {
     pub requests_per_s: Option<f64>,
     /// Their output tokens, a second.
     pub output_tokens_per_s: Option<f64>,
+}
+
+/// What became of the requests that went to one endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointCounts {
+    /// Its address, as the configuration has it.
+    pub url: String,
+    /// Those that ended, in whatever way.
+    pub ended: u64,
+    /// Answered in full before the phase was over.
+    pub succeeded: u64,
+    /// Failed before the phase was over.
+    pub failed: u64,
 }
 
 /// Requests within a service level objective.
@@ -435,6 +454,12 @@ pub struct Instrument {
     pub connections: u64,
     /// Requests that waited because a connection limit was reached.
     pub limited: u64,
+    /// TLS handshakes that ended well.
+    #[serde(default)]
+    pub secured: u64,
+    /// Those among them that resumed an earlier session.
+    #[serde(default)]
+    pub resumed: u64,
     /// Records that contradict their own clock or each other.
     pub anomalies: u64,
 }

@@ -151,10 +151,11 @@ fn failure() -> impl Strategy<Value = Failure> {
 
 fn times() -> impl Strategy<Value = Times> {
     let stamp = || option::of(nanos());
-    let start = (stamp(), nanos(), stamp(), option::of(span()), option::of(span()), stamp());
+    let spans = (option::of(span()), option::of(span()), option::of(span()));
+    let start = (stamp(), nanos(), stamp(), spans, stamp());
     let rest = (stamp(), stamp(), stamp(), stamp(), stamp(), stamp(), nanos());
     (start, rest).prop_map(|(start, rest)| {
-        let (scheduled, issued, acquired, connect, tls, sent) = start;
+        let (scheduled, issued, acquired, (connect, tls, socket_wait), sent) = start;
         let (written, first_byte, first_event, first_token, first_content, last_token, end) = rest;
         Times {
             scheduled,
@@ -162,6 +163,7 @@ fn times() -> impl Strategy<Value = Times> {
             acquired,
             connect,
             tls,
+            socket_wait,
             sent,
             written,
             first_byte,
@@ -198,10 +200,11 @@ fn completed() -> impl Strategy<Value = Completed> {
     ];
     let status = option::of(prop_oneof![Just(200), any::<u16>()]);
     let finish = option::of(one_of(FinishReason::ALL));
-    let end = (finish, status, any::<u8>(), any::<bool>(), number(), turn());
+    let endpoint = prop_oneof![Just(0), any::<u16>()];
+    let end = (finish, status, any::<u8>(), any::<bool>(), number(), endpoint, turn());
     (key(), small(), outcome, times(), counts(), end).prop_map(
         |(key, sample, outcome, times, tokens, end)| {
-            let (finish, status, attempts, reused, body_bytes, turn) = end;
+            let (finish, status, attempts, reused, body_bytes, endpoint, turn) = end;
             Completed {
                 key,
                 sample,
@@ -213,6 +216,7 @@ fn completed() -> impl Strategy<Value = Completed> {
                 attempts,
                 reused,
                 body_bytes,
+                endpoint,
                 turn,
             }
         },
@@ -221,7 +225,7 @@ fn completed() -> impl Strategy<Value = Completed> {
 
 fn health() -> impl Strategy<Value = Health> {
     let spans = (option::of(span()), option::of(span()), option::of(span()), span(), span());
-    let counts = prop::collection::vec(number(), 8);
+    let counts = prop::collection::vec(number(), 10);
     (nanos(), spans, option::of(number()), counts).prop_map(|(at, spans, involuntary, n)| {
         let (on_cpu, runnable, stolen, busy, longest_turn) = spans;
         Health {
@@ -240,6 +244,8 @@ fn health() -> impl Strategy<Value = Health> {
             lost: n[5],
             connections: n[6],
             limited: n[7],
+            secured: n[8],
+            resumed: n[9],
         }
     })
 }
@@ -285,6 +291,7 @@ pub(crate) fn typical_completed(number: u64) -> Completed {
             acquired: at(400),
             connect: None,
             tls: None,
+            socket_wait: None,
             sent: at(900),
             written: at(6_200),
             first_byte: at(150_000_000),
@@ -308,6 +315,7 @@ pub(crate) fn typical_completed(number: u64) -> Completed {
         attempts: 1,
         reused: true,
         body_bytes: 63_000,
+        endpoint: 0,
         turn: None,
     }
 }

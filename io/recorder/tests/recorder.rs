@@ -86,6 +86,7 @@ fn session(requests: u64) -> Vec<Record<'static>> {
             attempts: 1,
             reused: true,
             body_bytes: 200,
+            endpoint: 0,
             turn: None,
         }));
     }

@@ -121,6 +121,7 @@ fn run() -> Vec<Record<'static>> {
         attempts: 2,
         reused: true,
         body_bytes: 900,
+        endpoint: 0,
         turn: Some(TurnOf { conversation: 1, turn: 2 }),
     };
     let refused = Completed {

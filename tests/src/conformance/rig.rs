@@ -85,8 +85,19 @@ impl<H: Host> Rig<H> {
     /// A connection: the client's end and the server's.
     pub(super) fn pair(&mut self) -> (StreamId, StreamId) {
         let client = self.connect();
-        self.next("Connected", |r| *r == Ready::Connected(client));
+        self.stands(client);
         (client, self.accept())
+    }
+
+    /// Waits until a connection can be written to.
+    pub(super) fn stands(&mut self, client: StreamId) {
+        self.next("Connected", |r| *r == Ready::Connected(client));
+        if let Target::Tls { .. } = self.at {
+            self.next(
+                "Secured",
+                |r| matches!(r, Ready::Secured { stream, .. } if *stream == client),
+            );
+        }
     }
 
     /// Writes what fits into an empty socket.
@@ -201,7 +212,13 @@ impl<H: Host> Rig<H> {
 
 /// Where to connect to so as to arrive at `listener`.
 pub(super) fn reach(host: &impl Host, listener: StreamId, at: &Target) -> Target {
-    host.local_addr(listener).map_or_else(|| at.clone(), Target::tcp)
+    match (host.local_addr(listener), at) {
+        (Some(to), Target::Tls { from, layer, .. }) => {
+            Target::Tls { to, from: *from, layer: layer.clone() }
+        }
+        (Some(to), Target::Tcp { .. } | Target::Unix(_)) => Target::tcp(to),
+        (None, _) => at.clone(),
+    }
 }
 
 /// By the host's clock: how long anything may take before a case gives up.

@@ -64,6 +64,7 @@ impl Net {
     }
 
     pub(super) fn listen(&mut self, host: usize, at: &Target) -> io::Result<StreamId> {
+        plain(at)?;
         let at = match at {
             Target::Tcp { to, .. } if to.port() == 0 => {
                 Target::tcp(SocketAddr::new(to.ip(), self.port()))
@@ -74,13 +75,14 @@ impl Net {
             return Err(ErrorKind::AddrInUse.into());
         }
         let number = self.listeners.len();
-        let stream = self.hosts[host].open(What::Listener(number), address(&at));
+        let stream = self.hosts[host].open(What::Listener(number), at.addr());
         self.listeners.push(Listener { host, stream, at, open: true, pending: 0 });
         Ok(stream)
     }
 
     pub(super) fn connect(&mut self, host: usize, to: &Target) -> io::Result<StreamId> {
         self.charge();
+        plain(to)?;
         let (latency, now) = (self.around.link.latency, self.now);
         let faults = &self.around.link.faults;
         if self.accidents.per_mille(faults.no_descriptor) {
@@ -97,7 +99,7 @@ impl Net {
         self.around.queue.push(at, event);
         let own = match to {
             Target::Tcp { to, from } => Some(SocketAddr::new(from.unwrap_or(to.ip()), self.port())),
-            Target::Unix(_) => None,
+            Target::Unix(_) | Target::Tls { .. } => None,
         };
         let stream = self.hosts[host].open(What::End(id, Side::Caller), own);
         self.connections.push(Some(Box::new(Connection::new(id, (host, stream), to.clone()))));
@@ -238,7 +240,9 @@ impl Net {
         let latency = self.around.link.latency;
         let event = match self.listener(&connection.to) {
             None => match connection.to {
-                Target::Tcp { .. } => Event::Refuse(id, ErrorKind::ConnectionRefused),
+                Target::Tcp { .. } | Target::Tls { .. } => {
+                    Event::Refuse(id, ErrorKind::ConnectionRefused)
+                }
                 Target::Unix(_) => Event::Refuse(id, ErrorKind::NotFound),
             },
             Some(number) if self.listeners[number].pending < self.around.link.backlog => {
@@ -273,7 +277,7 @@ impl Net {
             connection.nobody_accepts(now, &mut self.around);
             return;
         };
-        let (host, address) = (listener.host, address(&listener.at));
+        let (host, address) = (listener.host, listener.at.addr());
         let stream = self.hosts[host].open(What::End(id, Side::Callee), address);
         connection.accepted(host, stream);
         let listener = listener.stream;
@@ -334,10 +338,11 @@ fn plan_accidents(
     }
 }
 
-fn address(at: &Target) -> Option<SocketAddr> {
-    match at {
-        Target::Tcp { to, .. } => Some(*to),
-        Target::Unix(_) => None,
+/// A modelled network carries no TLS: what that does to bytes is the library's and is tested on sockets.
+fn plain(target: &Target) -> io::Result<()> {
+    match target {
+        Target::Tcp { .. } | Target::Unix(_) => Ok(()),
+        Target::Tls { .. } => Err(ErrorKind::Unsupported.into()),
     }
 }
 

@@ -317,7 +317,7 @@ fn transport(
         keep_text: phase.kind == takt_record::PhaseKind::Accuracy,
     };
     let config = ClientConfig {
-        endpoints: endpoints.map(|at| EndpointTarget { target: Target::tcp(at) }).collect(),
+        endpoints: endpoints.map(|at| EndpointTarget::new(Target::tcp(at))).collect(),
         balance: http.balance,
         max_connections: http.connections,
         retry_stale: http.retry_stale,

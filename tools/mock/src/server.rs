@@ -225,7 +225,7 @@ impl Actor for Server {
                 self.rest(stream, cx);
             }
             Ready::Closed(stream, _) => self.drop_connection(stream, Close::Reset, cx),
-            Ready::Connected(_) | Ready::Foreign(_) => {}
+            Ready::Connected(_) | Ready::Secured { .. } | Ready::Foreign(_) => {}
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use takt_record::{
-    Distribution, ErrorKind, FinishReason, Goodput, Instrument, Load, PhasePlan, PhaseResult,
+    Distribution, EndpointCounts, ErrorKind, FinishReason, Goodput, Instrument, Load, PhasePlan, PhaseResult,
     RESULT_SCHEMA, ResultDoc, RunState, TokenSource, Tokens,
 };
+use serde_json::Value;
 use takt_time::{Nanos, Span};
 
 use crate::fold::RunFold;
@@ -27,6 +28,7 @@ impl RunFold {
             .map(|(plan, phase)| {
                 let mut result =
                     Source { plan, phase, now: self.last_at, slo: self.slo.as_ref() }.result();
+                result.endpoints = endpoints(&self.plan.config, phase);
                 if self.partial {
                     leave_out_what_needs_all(&mut result);
                 }
@@ -150,6 +152,7 @@ impl Source<'_> {
             successful_per_s: None,
             output_tokens_per_s: None,
             goodput: None,
+            endpoints: None,
             errors: occurring(ErrorKind::ALL, &phase.errors),
             error_samples: phase.samples.sorted(),
             finish_reasons: occurring(FinishReason::ALL, &phase.finish),
@@ -167,6 +170,7 @@ impl Source<'_> {
             connect_ms: None,
             tls_ms: None,
             write_ms: None,
+            socket_wait_ms: None,
             in_flight: None,
             tokens: None,
             turns: None,
@@ -182,6 +186,16 @@ impl Source<'_> {
         let until = phase.tracking_stopped.or(phase.ended).unwrap_or(self.now);
         until.checked_since(phase.tracking_started?)
     }
+}
+
+/// How the requests were spread over the endpoints of a configuration that has several.
+fn endpoints(config: &Value, phase: &PhaseFold) -> Option<Vec<EndpointCounts>> {
+    let urls = config.get("endpoint")?.get("url")?.as_array()?;
+    let counted = |(place, url): (usize, &Value)| EndpointCounts {
+        url: url.as_str().unwrap_or_default().to_owned(),
+        ..phase.endpoints.get(place).cloned().unwrap_or_default()
+    };
+    Some(urls.iter().enumerate().map(counted).collect())
 }
 
 /// Of a part of the requests there are counts and distributions, and nothing a second.
@@ -216,6 +230,7 @@ fn distributions(result: &mut PhaseResult, tracked: &Tracked) {
         (&mut result.connect_ms, &tracked.connect),
         (&mut result.tls_ms, &tracked.tls),
         (&mut result.write_ms, &tracked.write),
+        (&mut result.socket_wait_ms, &tracked.socket_wait),
     ] {
         *place = series.distribution(MS);
     }

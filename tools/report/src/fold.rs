@@ -64,7 +64,7 @@ impl RunFold {
     /// A fold before the first record of the session that `plan` describes.
     #[must_use]
     pub fn new(plan: SessionPlan) -> Self {
-        Self {
+        let mut fold = Self {
             phases: plan.phases.iter().map(PhaseFold::new).collect(),
             slo: Slo::of(&plan),
             plan,
@@ -78,6 +78,16 @@ impl RunFold {
             partial: false,
             streams: Streams::default(),
             last_health: None,
+        };
+        fold.count_from_arrival();
+        fold
+    }
+
+    /// Has the time to the first token end when it arrived, where the configuration asks for that.
+    fn count_from_arrival(&mut self) {
+        let asked = self.plan.config.pointer("/engine/ttft").and_then(serde_json::Value::as_str);
+        for tracked in self.phases.iter_mut().filter_map(|phase| phase.tracked.as_mut()) {
+            tracked.by_arrival = asked == Some("arrival");
         }
     }
 
@@ -91,6 +101,7 @@ impl RunFold {
                 **tracked = Tracked::of_values();
             }
         }
+        fold.count_from_arrival();
         fold
     }
 

@@ -61,6 +61,8 @@ impl HealthSpan {
             lost: last.lost.saturating_sub(first.lost),
             connections: last.connections.saturating_sub(first.connections),
             limited: last.limited.saturating_sub(first.limited),
+            secured: last.secured.saturating_sub(first.secured),
+            resumed: last.resumed.saturating_sub(first.resumed),
             anomalies,
         })
     }
@@ -79,6 +81,8 @@ pub(crate) fn worse(a: &Instrument, b: &Instrument) -> Instrument {
         lost: a.lost + b.lost,
         connections: a.connections + b.connections,
         limited: a.limited + b.limited,
+        secured: a.secured + b.secured,
+        resumed: a.resumed + b.resumed,
         anomalies: a.anomalies + b.anomalies,
     }
 }

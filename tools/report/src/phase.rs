@@ -5,7 +5,7 @@
 //! the phase that runs by then.
 
 use takt_record::{
-    Completed, EndedBy, ErrorKind, Failure, FinishReason, Health, Issued, Outcome, PhaseEvent,
+    Completed, EndedBy, EndpointCounts, ErrorKind, Failure, FinishReason, Health, Issued, Outcome, PhaseEvent,
     PhaseKind, PhasePlan, PhaseState,
 };
 use takt_time::Nanos;
@@ -30,6 +30,8 @@ pub(crate) struct PhaseFold {
     pub(crate) errors: [u64; ErrorKind::ALL.len()],
     pub(crate) finish: [u64; FinishReason::ALL.len()],
     pub(crate) samples: ErrorSamples,
+    /// By endpoint, as far as any was used; their addresses are the plan's.
+    pub(crate) endpoints: Vec<EndpointCounts>,
     pub(crate) started: Option<Nanos>,
     pub(crate) tracking_started: Option<Nanos>,
     pub(crate) issuing_ended: Option<Nanos>,
@@ -129,6 +131,7 @@ impl PhaseFold {
                 self.scheduled.take(scheduled);
             }
         }
+        self.spread(done);
         if self.ended.is_some() {
             self.late += 1;
             streams.end(done.key, |_| ());
@@ -161,6 +164,19 @@ impl PhaseFold {
                 streams.end(done.key, |_| ());
             }
         }
+    }
+
+    /// Counts a request under its endpoint.
+    fn spread(&mut self, done: &Completed) {
+        let endpoint = usize::from(done.endpoint);
+        if self.endpoints.len() <= endpoint {
+            self.endpoints.resize(endpoint + 1, EndpointCounts::default());
+        }
+        let counts = &mut self.endpoints[endpoint];
+        let in_time = self.ended.is_none();
+        counts.ended += 1;
+        counts.succeeded += u64::from(in_time && done.outcome == Outcome::Ok);
+        counts.failed += u64::from(in_time && done.outcome.failure().is_some());
     }
 
     /// What is in flight will never be answered.
@@ -199,6 +215,13 @@ impl PhaseFold {
         self.errors.iter_mut().zip(other.errors).for_each(|(mine, theirs)| *mine += theirs);
         self.finish.iter_mut().zip(other.finish).for_each(|(mine, theirs)| *mine += theirs);
         self.samples.merge(&other.samples);
+        let most = self.endpoints.len().max(other.endpoints.len());
+        self.endpoints.resize(most, EndpointCounts::default());
+        for (mine, theirs) in self.endpoints.iter_mut().zip(&other.endpoints) {
+            mine.ended += theirs.ended;
+            mine.succeeded += theirs.succeeded;
+            mine.failed += theirs.failed;
+        }
         let least = |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min();
         self.started = least(self.started, other.started);
         self.tracking_started = least(self.tracking_started, other.tracking_started);

@@ -47,6 +47,13 @@ fn header(out: &mut String, result: &ResultDoc) {
     how.extend(text("/engine/wait").map(|wait| format!("wait {wait}")));
     how.push(state_word(result.state).to_owned());
     line(out, &how.join("   "));
+    if result.config.pointer("/connections/tls/insecure") == Some(&true.into()) {
+        line(out, "INSECURE: no TLS certificate was checked");
+    }
+    let endpoints = result.host.get("endpoints").and_then(Value::as_array);
+    for note in endpoints.into_iter().flatten().filter_map(|at| at.get("notes")?.as_array()).flatten() {
+        wrap(out, &format!("note: {}", clean(&plain(note))), 0, WIDTH);
+    }
     let reasons = result.verdict.reasons.len();
     let more = match reasons {
         0 => String::new(),

@@ -33,10 +33,13 @@ pub(crate) struct Tracked {
     pub(crate) connect: Series,
     pub(crate) tls: Series,
     pub(crate) write: Series,
+    pub(crate) socket_wait: Series,
     pub(crate) in_flight: Series,
     pub(crate) input: Series,
     pub(crate) output: Series,
     pub(crate) cached: Series,
+    /// The first token counts from when it arrived, not from when it was read.
+    pub(crate) by_arrival: bool,
     /// Successes by who counted their output.
     pub(crate) sources: [u64; TokenSource::ALL.len()],
     /// Token events of successes, and those among them that were coalesced.
@@ -93,7 +96,7 @@ impl Tracked {
 
     /// Takes the service's side of a request that succeeded.
     pub(crate) fn succeeded(&mut self, done: &Completed, streams: &mut Streams, slo: Option<&Slo>) {
-        let times = &done.times;
+        let times = &self.as_asked(&done.times);
         let Some(sent) = times.sent else {
             self.anomalies += 1;
             return;
@@ -114,6 +117,9 @@ impl Tracked {
                 series(self).record_span(span);
             }
         }
+        if let Some(wait) = times.socket_wait {
+            self.socket_wait.record_span(wait);
+        }
         let tpot = self.tokens(done, streams);
         if slo.is_some_and(|slo| slo.met(times, tpot)) {
             self.good += 1;
@@ -124,6 +130,12 @@ impl Tracked {
         if let Some(latency) = latency {
             bin.latency.record(latency.as_nanos());
         }
+    }
+
+    /// The times with the first token where it is asked to be.
+    fn as_asked(&self, times: &Times) -> Times {
+        let wait = times.socket_wait.filter(|_| self.by_arrival).unwrap_or(Span::ZERO);
+        Times { first_token: times.first_token.map(|at| at.saturating_sub(wait)), ..*times }
     }
 
     /// Nothing yet, and series that keep every value.
@@ -246,6 +258,7 @@ impl Tracked {
             (&mut self.connect, &other.connect),
             (&mut self.tls, &other.tls),
             (&mut self.write, &other.write),
+            (&mut self.socket_wait, &other.socket_wait),
             (&mut self.in_flight, &other.in_flight),
             (&mut self.input, &other.input),
             (&mut self.output, &other.output),

@@ -90,6 +90,19 @@ pub(crate) fn judge(
             format!("{anomalies} records contradict the clock or each other: a fault of takt.")
         });
     }
+    if run.plan.config.pointer("/connections/tls/insecure") == Some(&true.into()) {
+        Bench { phase: "", reasons: &mut reasons }.push(
+            "certificates_unchecked",
+            Status::Valid,
+            1.0,
+            0.0,
+            || {
+                "No TLS certificate was checked (insecure): nothing shows that the server which answered \
+                 is the one that was meant."
+                    .to_owned()
+            },
+        );
+    }
     let strays = run.strays as f64;
     Bench { phase: "", reasons: &mut reasons }.reaches("strays", strays, 1.0, || {
         format!("{strays} records belong to no phase of the plan: a fault of takt.")

@@ -178,6 +178,7 @@ mod tests {
             attempts: 1,
             reused: false,
             body_bytes: 0,
+            endpoint: 0,
             turn: None,
         })
     }

@@ -95,6 +95,18 @@ pub(crate) fn put_endpoint(tree: &mut Node, args: &EndpointArgs) -> anyhow::Resu
         let urls = args.url.iter().map(|url| Node::text(url, at.clone())).collect();
         put("--url", &["endpoint", "url"], Value::List(urls))?;
     }
+    for (flag, key, file) in [
+        ("--cacert", "ca", &args.cacert),
+        ("--cert", "cert", &args.cert),
+        ("--key", "key", &args.key),
+    ] {
+        let Some(path) = file else { continue };
+        let Some(path) = path.to_str() else { bail!("{flag}: the path is not UTF-8") };
+        put(flag, &["connections", "tls", key], Value::Text(path.to_owned()))?;
+    }
+    if args.insecure {
+        put("--insecure", &["connections", "tls", "insecure"], Value::Bool(true))?;
+    }
     if let Some(variable) = &args.api_key_env {
         let Some(key) = config::environment(variable) else {
             // People give the key itself, which is not to be shown then.

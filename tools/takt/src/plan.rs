@@ -177,7 +177,10 @@ pub(crate) fn warm_connections(config: &Config, samples: u32) -> usize {
         }
     };
     let requests = phase.stop.counted(pass(phase, samples).into()).unwrap_or(u64::MAX);
-    let most = config.max_connections.map_or(usize::MAX, |max| max * config.endpoint.urls.len());
+    if let Some(warm) = config.connections.warm {
+        return warm;
+    }
+    let most = config.connections.max.map_or(usize::MAX, |max| max * config.endpoint.urls.len());
     (wanted.min(requests).min(WARM_MAX) as usize).min(most)
 }
 

@@ -80,7 +80,7 @@ fn serve(tell: Sender<SocketAddr>, give: &Sender<Remote<ServerMsg>>) -> anyhow::
     config.anchor = takt_net::anchor();
     // Whoever asked for the server waits for this.
     let listening = move |address| _ = tell.send(address);
-    crate::mock::serve(Server::new(config)?, WaitMode::default(), listening, |stop| {
+    crate::mock::serve(Server::new(config)?, None, WaitMode::default(), listening, |stop| {
         drop(give.send(stop));
         Ok(())
     })

@@ -9,6 +9,7 @@ use takt_actors::{
 };
 use takt_engine::{Addr, System};
 use takt_net::schedstat::Accounts;
+use takt_net::tls::ClientTls;
 use takt_net::{MioHost, WaitMode, affinity};
 use takt_record::{
     BlockSink, FailedBy, Health, Publisher, PublisherConfig, Record, SessionEvent, SessionRecord,
@@ -28,6 +29,8 @@ pub(crate) struct Work {
     pub(crate) client: ClientConfig,
     pub(crate) phases: Vec<PhaseConfig>,
     pub(crate) session_key: u64,
+    /// What https:// addresses must show; [`crate::preflight::TLS`] is its number.
+    pub(crate) tls: Option<ClientTls>,
     pub(crate) wait: WaitMode,
     pub(crate) core: Option<usize>,
     pub(crate) idle_timeout: Option<Span>,
@@ -53,7 +56,11 @@ pub(crate) fn run<F>(
     {
         console.debug(format!("the reactor has its core at nice {nice}"));
     }
-    let host = MioHost::new(work.wait).or_exit(Exit::Setup)?;
+    let mut host = MioHost::new(work.wait).or_exit(Exit::Setup)?;
+    if let Some(tls) = work.tls.take() {
+        let number = host.add_client_tls(tls);
+        debug_assert_eq!(number, crate::preflight::TLS);
+    }
     let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
     let mut system = System::new(host);
     let clock = work.clock.take();
@@ -212,11 +219,12 @@ mod tests {
         let target = Target::tcp(([127, 0, 0, 1], port).into());
         let samples = Rc::new(RefCell::new(FaultySamples));
         let route = PhaseRoute { samples, api: Api::Raw, stream: false, keep_text: false };
-        let client = ClientConfig::new(vec![EndpointTarget { target }], vec![route]);
+        let client = ClientConfig::new(vec![EndpointTarget::new(target)], vec![route]);
         let work = Work {
             client,
             phases: vec![phase],
             session_key: 0,
+            tls: None,
             wait: WaitMode::Park,
             core: None,
             idle_timeout: None,

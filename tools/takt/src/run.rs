@@ -13,8 +13,9 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use takt_actors::{Balance, ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _};
+use takt_actors::{ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _};
 use takt_net::affinity::PinError;
+use takt_net::tls::ClientTls;
 use takt_net::{affinity, limits, signals};
 use takt_record::{PhaseId, SessionPlan};
 use takt_recorder::{JournalConfig, Keep, Recorder, RecorderConfig};
@@ -71,8 +72,9 @@ pub(crate) fn measure(
     let times = times(config, &prepared)?;
     let line = (config.pacer != Pacer::Inline).then(Line::new);
     let phases = phases(config, &prepared, &times, line.as_ref())?;
+    let tls = client_tls(config, console)?;
     let allowed = connections_allowed(config, console);
-    let reached = reach(config, console)?;
+    let reached = reach(config, tls.as_ref(), console)?;
     let identity = Identity::new(takt_net::anchor()).or_exit(Exit::Setup)?;
     stops.keep();
     let folder = RunFolder::create(options.out, &config.name, &identity.stamp)?;
@@ -114,6 +116,7 @@ pub(crate) fn measure(
         client: client(config, allowed, &reached, &prepared),
         phases,
         session_key: plan.session_key(),
+        tls,
         wait: config.wait,
         core: config.core,
         idle_timeout: config.limits.endpoint_response_idle_timeout,
@@ -182,20 +185,44 @@ fn warn_of_limits(config: &Config, allowed: usize, console: &Console) {
     let hosts = config.endpoint.urls.len();
     let busiest = config.phases.iter().filter_map(|phase| phase.load.in_flight()).max();
     let wanted = busiest.unwrap_or(0).div_ceil(hosts as u64);
-    let wanted = wanted.min(config.max_connections.map_or(u64::MAX, |max| max as u64));
+    let wanted = wanted.min(config.connections.max.map_or(u64::MAX, |max| max as u64));
     if wanted > allowed as u64 {
         console.warn(format!("{wanted} connections are wanted, open files allow {allowed}"));
     }
     let tcp = config.endpoint.urls.iter().any(|url| url.scheme() != takt_wire::Scheme::Unix);
     let ports = limits::ephemeral_ports().map_or(u64::MAX, |ports| ports.count() as u64);
-    if tcp && wanted > ports {
-        console.warn(format!("{wanted} connections are wanted, there are {ports} local ports"));
+    let sources = config.connections.source_addresses.len().max(1) as u64;
+    if tcp && wanted > ports.saturating_mul(sources) {
+        console.warn(format!(
+            "{wanted} connections to each address are wanted, there are {ports} local ports for each of \
+             {sources} source addresses: give more of them (connections.source_addresses)"
+        ));
     }
 }
 
-fn reach(config: &Config, console: &Console) -> Result<Vec<Reached>, Failure> {
+/// What https:// addresses must show, if there are any.
+pub(crate) fn client_tls(
+    config: &Config,
+    console: &Console,
+) -> Result<Option<ClientTls>, Failure> {
+    if !config.endpoint.has_tls() {
+        return Ok(None);
+    }
+    let options = &config.connections.tls;
+    if options.insecure {
+        console.warn("no certificate is checked (insecure): whoever answers is believed");
+    }
+    ClientTls::new(options).map(Some).or_exit(Exit::Input)
+}
+
+fn reach(
+    config: &Config,
+    tls: Option<&ClientTls>,
+    console: &Console,
+) -> Result<Vec<Reached>, Failure> {
     let patience = config.limits.connect_timeout.unwrap_or(REACH_PATIENCE);
-    let reached = preflight::reach(&config.endpoint.urls, patience)?;
+    let reached = preflight::reach(&config.endpoint.urls, patience, tls)?;
+    preflight::sources_fit(&reached, &config.connections.source_addresses)?;
     for note in reached.iter().flat_map(|reached| &reached.notes) {
         console.warn(note);
     }
@@ -238,11 +265,14 @@ fn client(
     ClientConfig {
         endpoints: reached
             .iter()
-            .map(|reached| EndpointTarget { target: reached.target.clone() })
+            .map(|reached| EndpointTarget {
+                target: reached.target.clone(),
+                sources: config.connections.source_addresses.clone(),
+            })
             .collect(),
-        balance: Balance::RoundRobin,
-        max_connections: config.max_connections.into_iter().chain(allowed).min(),
-        retry_stale: config.retry_stale,
+        balance: config.connections.balance,
+        max_connections: config.connections.max.into_iter().chain(allowed).min(),
+        retry_stale: config.connections.retry_stale,
         connect_timeout: config.limits.connect_timeout,
         first_byte_timeout: config.limits.first_byte_timeout,
         request_timeout: config.limits.request_timeout,

@@ -233,7 +233,7 @@ fn config(api: Api, body: &[u8]) -> ClientConfig {
     let samples = Rc::new(RefCell::new(OneSample(prepared)));
     let route = PhaseRoute { samples, api, stream, keep_text: false };
     let target = Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1)));
-    ClientConfig::new(vec![EndpointTarget { target }], vec![route.clone(), route])
+    ClientConfig::new(vec![EndpointTarget::new(target)], vec![route.clone(), route])
 }
 
 /// An answer of [`ANSWER_BODY`] that leaves the connection open.

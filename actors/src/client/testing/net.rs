@@ -16,6 +16,10 @@ use super::{CONNECT_TAKES, WRITE_TAKES, answer};
 #[derive(Clone, Debug)]
 pub(in crate::client) enum Dial {
     Up(Span),
+    /// It stands after the first span, and its TLS so long after.
+    Tls(Span, Span),
+    /// The same, and its TLS fails in these words.
+    NoTls(Span, Span, &'static str),
     Fail(Span, ErrorKind),
     NoAttempt(ErrorKind),
     Silent,
@@ -67,6 +71,8 @@ pub(in crate::client) struct Net {
 #[derive(Clone, Debug)]
 enum Happening {
     Connected,
+    Secured,
+    NotSecured(&'static str),
     Refused(ErrorKind),
     Bytes(Vec<u8>),
     End,
@@ -81,6 +87,7 @@ struct Wire {
     reset: bool,
     closed: Option<Close>,
     taken: usize,
+    fault: Option<&'static str>,
     parser: RequestParser,
     nth: usize,
 }
@@ -156,6 +163,11 @@ impl Net {
             let id = StreamId::new(connection as u32, 0);
             let event = match happening {
                 Happening::Connected => Ready::Connected(id),
+                Happening::Secured => Ready::Secured { stream: id, resumed: false },
+                Happening::NotSecured(why) => {
+                    end.fault = Some(why);
+                    Ready::Closed(id, ErrorKind::InvalidData)
+                }
                 Happening::Refused(kind) => Ready::Closed(id, kind),
                 Happening::Bytes(bytes) => {
                     end.inbox.extend(bytes);
@@ -238,11 +250,20 @@ impl Host for Net {
             reset: false,
             closed: None,
             taken: 0,
+            fault: None,
             parser: RequestParser::new(Limits::default()),
             nth: 0,
         });
         match dial {
             Dial::Up(after) => self.happen(after, number, Happening::Connected),
+            Dial::Tls(after, later) => {
+                self.happen(after, number, Happening::Connected);
+                self.happen(after + later, number, Happening::Secured);
+            }
+            Dial::NoTls(after, later, why) => {
+                self.happen(after, number, Happening::Connected);
+                self.happen(after + later, number, Happening::NotSecured(why));
+            }
             Dial::Fail(after, kind) => self.happen(after, number, Happening::Refused(kind)),
             Dial::NoAttempt(_) | Dial::Silent => {}
         }
@@ -299,6 +320,10 @@ impl Host for Net {
             self.arrive(connection, &bytes[..taken]);
         }
         Ok(taken)
+    }
+
+    fn tls_fault(&self, stream: StreamId) -> Option<&str> {
+        self.ends[stream.index()].fault
     }
 
     fn close(&mut self, stream: StreamId, how: Close) {

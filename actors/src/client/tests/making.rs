@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::io::ErrorKind as Io;
 use std::rc::Rc;
 
+use takt_engine::{Target, TlsLayer};
 use takt_record::SharedPublisher;
 use takt_time::Nanos;
 
@@ -36,6 +37,61 @@ fn each_way_not_to_connect_has_its_name() {
         check(&mut rig, expect);
         assert_eq!(rig.net().open(), 0);
     }
+}
+
+/// Speaks TLS to its only endpoint.
+fn with_tls(config: &mut ClientConfig) {
+    let layer = TlsLayer { config: 0, name: "here".into() };
+    let to = ([127, 0, 0, 1], 1).into();
+    config.endpoints[0].target = Target::Tls { to, from: None, layer };
+}
+
+#[test]
+fn connecting_and_tls_are_times_of_their_own_and_nothing_is_sent_before_both() {
+    let mut rig = Rig::new(with_tls).dial(|_, _| Dial::Tls(us(20), us(300)));
+    let done = check(&mut rig, "ok");
+    assert_eq!((done.times.connect, done.times.tls), (Some(us(20)), Some(us(300))));
+    assert!(done.times.sent.expect("sent") >= done.times.issued + us(320));
+    let counters = rig.client.counters();
+    assert_eq!((counters.connections, counters.secured, counters.resumed), (1, 1, 0));
+    // The next one finds the connection.
+    let again = check(&mut rig, "ok reused");
+    assert_eq!((again.times.connect, again.times.tls), (None, None));
+}
+
+#[test]
+fn a_request_that_came_during_the_handshake_waited_for_what_was_left_of_it() {
+    let warm = |config: &mut ClientConfig| {
+        with_tls(config);
+        config.warm_connections = 1;
+    };
+    let mut rig = Rig::new(warm).dial(|_, _| Dial::Tls(us(20), us(300)));
+    rig.run(us(120));
+    let done = check(&mut rig, "ok");
+    assert_eq!(done.times.connect, None, "it stood already");
+    let waited = done.times.tls.expect("its handshake was waited for");
+    assert!(waited > us(150) && waited <= us(200), "{waited}");
+}
+
+#[test]
+fn c10_a_handshake_that_fails_fails_its_requests_as_tls_and_says_why() {
+    let mut rig = Rig::new(with_tls).dial(|_, _| Dial::NoTls(us(20), us(90), "expired: renew it"));
+    let done = check(&mut rig, "tls server tls");
+    assert_eq!(done.times.sent, None);
+    let said = rig.answers()[0].error.clone().expect("words");
+    assert!(said.contains("expired: renew it"), "{said}");
+    assert_eq!(rig.net().open(), 0);
+}
+
+#[test]
+fn a_handshake_without_end_is_ended_by_the_connect_timeout_at_its_stage() {
+    let limit = |config: &mut ClientConfig| {
+        with_tls(config);
+        config.connect_timeout = Some(ms(2));
+    };
+    let mut rig = Rig::new(limit).dial(|_, _| Dial::Tls(us(20), ms(1_000)));
+    check(&mut rig, "connect_timeout network tls");
+    assert_eq!(rig.net().open(), 0);
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn the_longest_record_fits_the_room() {
             acquired: here,
             connect: Some(Span::MAX),
             tls: Some(Span::MAX),
+            socket_wait: Some(Span::MAX),
             sent: there,
             written: here,
             first_byte: there,
@@ -127,6 +128,7 @@ fn the_longest_record_fits_the_room() {
         attempts: u8::MAX,
         reused: true,
         body_bytes: u64::MAX,
+        endpoint: u16::MAX,
         turn: Some(TurnOf { conversation: u64::MAX, turn: u32::MAX }),
     };
     let mut writer = BlockWriter::new(Block::with_capacity(4096));

@@ -50,6 +50,7 @@ fn request(phase: u16, ordinal: u64, sent_ms: u64, ttft_ms: u64) -> Record<'stat
         attempts: 1,
         reused: false,
         body_bytes: 0,
+        endpoint: 0,
         turn: None,
     })
 }

@@ -1,6 +1,6 @@
 //! One phase of the printed report.
 
-use takt_record::{Distribution, PhaseKind, PhaseResult, TokenSource, TwoViews};
+use takt_record::{Distribution, EndpointCounts, PhaseKind, PhaseResult, TokenSource, TwoViews};
 
 use super::figure::{clean, column, figure, fit, wrap};
 use super::score;
@@ -25,6 +25,7 @@ pub(super) fn render(out: &mut String, phase: &PhaseResult) {
         two_latencies(out, &phase.latency_ms, phase.lateness_us.as_ref());
         tokens(out, phase);
     }
+    connections(out, phase);
 }
 
 /// What was asked: `poisson 50/s`, `concurrency 16`.
@@ -140,7 +141,7 @@ fn distributions(out: &mut String, phase: &PhaseResult) {
         .from_send
         .filter(|last| phase.latency_ms.from_send.is_some_and(|end| end.p.p50 > last.p.p50 * 1.01));
     let has_tokens = phase.ttft_ms.from_send.is_some();
-    let times: [(String, Option<Distribution>); 15] = [
+    let times: [(String, Option<Distribution>); 16] = [
         (named("latency ms", "from schedule"), phase.latency_ms.from_schedule),
         (named("latency ms", "from send"), phase.latency_ms.from_send),
         ("to last token ms, from send".into(), last_token),
@@ -156,6 +157,7 @@ fn distributions(out: &mut String, phase: &PhaseResult) {
         ("connect ms".into(), phase.connect_ms),
         ("TLS ms".into(), phase.tls_ms),
         ("write ms".into(), phase.write_ms.filter(|d| d.max >= NOTABLE_MS)),
+        ("waited in socket ms".into(), phase.socket_wait_ms),
     ];
     let whole_numbers = [
         ("in flight".to_owned(), phase.in_flight),
@@ -222,6 +224,19 @@ fn tokens(out: &mut String, phase: &PhaseResult) {
     if !phase.finish_reasons.is_empty() {
         let each: Vec<_> = phase.finish_reasons.iter().map(|(r, n)| format!("{r} {n}")).collect();
         line(out, &format!("  finish reasons: {}", fit(&each.join("   "), WIDTH)));
+    }
+}
+
+/// Where the requests went, if to several endpoints, and how often TLS was set up.
+fn connections(out: &mut String, phase: &PhaseResult) {
+    for endpoint in phase.endpoints.iter().flatten() {
+        let EndpointCounts { url, ended, succeeded, failed } = endpoint;
+        let url = clean(url);
+        line(out, &format!("  {url}: {ended} ended, {succeeded} succeeded, {failed} failed"));
+    }
+    if let Some(seen) = phase.instrument.as_ref().filter(|seen| seen.secured > 0) {
+        let (all, resumed) = (seen.secured, seen.resumed);
+        line(out, &format!("  TLS handshakes {all}, {resumed} of them resumed"));
     }
 }
 

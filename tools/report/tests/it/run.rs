@@ -184,6 +184,7 @@ pub(crate) fn ok(ordinal: u64, sent: f64, end: f64) -> Request {
         attempts: 1,
         reused: true,
         body_bytes: 0,
+        endpoint: 0,
         turn: None,
     };
     Request { done, tokens: Vec::new(), message: "" }

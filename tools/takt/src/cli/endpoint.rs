@@ -26,6 +26,18 @@ pub(crate) struct EndpointArgs {
     /// File that holds the API key, on its only line
     #[arg(long, value_name = "FILE", conflicts_with = "api_key_env")]
     pub(crate) api_key_file: Option<PathBuf>,
+    /// PEM file of certificates that https:// addresses must be issued by [default: the system's]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// PEM file of a client certificate
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of its key
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Check no certificate: whoever answers is believed
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// JSON object of parameters for every request; they override those of endpoint and dataset
     #[arg(long, value_name = "JSON")]
     pub(crate) extra_body: Option<String>,

@@ -66,6 +66,15 @@ pub(crate) struct MockArgs {
     /// Close each connection so long after its first answer, without a word
     #[arg(long, value_name = "TIME")]
     pub(crate) close_after: Option<Span>,
+    /// Serve TLS: PEM file of the certificate, its chain behind it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// PEM file of the certificate's key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Ask each client for a certificate that one of this PEM file has issued
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
     /// How the server waits: park, guard, guard:500us or spin
     #[arg(long, value_name = "MODE", default_value = "guard")]
     pub(crate) wait: WaitMode,

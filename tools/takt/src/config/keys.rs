@@ -119,7 +119,7 @@ pub(crate) static ENDPOINT: Level = Level {
             "url",
             "address or list of them",
             "",
-            "http://host:port with or without /v1, or unix:/path; several are used in turn",
+            "http(s)://host:port with or without /v1, or unix:/path; several are used in turn",
         ),
         key("api", "`openai-chat`, `openai-completions` or `raw`", "openai-chat", "what is spoken"),
         key("model", "text", "", "the model that requests name"),
@@ -218,8 +218,45 @@ pub(crate) static CONNECTIONS: Level = Level {
             "true",
             "send once more what dies on a reused connection before any answer",
         ),
+        key(
+            "warm",
+            "whole number",
+            "as the first phase needs",
+            "connections opened before the first phase, over all addresses",
+        ),
+        key(
+            "balance",
+            "`round_robin` or `least_in_flight`",
+            "round_robin",
+            "which of several addresses is next",
+        ),
+        key(
+            "source_addresses",
+            "list of addresses",
+            "the system's choice",
+            "addresses of this machine to connect from, in turn: each has its own ports",
+        ),
+        key("tls", "map", "the system's roots", "what https:// addresses must show, and are shown"),
     ],
-    later: &["source_addresses", "tls"],
+    later: &[],
+};
+
+pub(crate) static TLS: Level = Level {
+    title: "connections.tls",
+    place: "under `connections.tls`",
+    selector: "",
+    keys: &[
+        key("ca", "path", "the system's", "PEM file of the certificates that are trusted"),
+        key("cert", "path", "none", "PEM file of a client certificate, with its chain"),
+        key("key", "path", "none", "PEM file of its key"),
+        key(
+            "insecure",
+            "true or false",
+            "false",
+            "check no certificate: whoever answers is believed, and the report says so",
+        ),
+    ],
+    later: &[],
 };
 
 pub(crate) static LIMITS: Level = Level {
@@ -412,7 +449,7 @@ pub(crate) static LOAD: Level = Level {
 };
 
 /// All of them, to find where a misplaced key belongs, and for the reference.
-pub(crate) static LEVELS: [&Level; 14] = [
+pub(crate) static LEVELS: [&Level; 15] = [
     &ROOT,
     &ENDPOINT,
     &FROM_FILE,
@@ -420,6 +457,7 @@ pub(crate) static LEVELS: [&Level; 14] = [
     &WORDS,
     &ENGINE,
     &CONNECTIONS,
+    &TLS,
     &LIMITS,
     &SLO,
     &PERCENTILES,

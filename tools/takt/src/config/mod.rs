@@ -9,6 +9,7 @@
 //! What is accepted is honoured, what is unknown is refused with the nearest name, and what would do
 //! nothing where it stands is refused too. Secrets are held as [`Secret`], which prints as a mark.
 
+mod connections;
 mod dataset;
 mod endpoint;
 mod error;
@@ -37,6 +38,7 @@ use std::path::{Path, PathBuf};
 use takt_net::WaitMode;
 use takt_time::Span;
 
+pub(crate) use connections::ConnectionsConfig;
 pub(crate) use dataset::{FileSource, RecordingSource, Source};
 pub(crate) use endpoint::EndpointConfig;
 pub(crate) use error::{ConfigError, nearest};
@@ -72,10 +74,7 @@ pub(crate) struct Config {
     pub(crate) pacer: Pacer,
     /// The core that it is pinned to, when it is not the reactor.
     pub(crate) pacer_core: Option<usize>,
-    /// The most connections to each endpoint.
-    pub(crate) max_connections: Option<usize>,
-    /// Whether a request that dies on a reused connection is sent once more.
-    pub(crate) retry_stale: bool,
+    pub(crate) connections: ConnectionsConfig,
     /// What the journal keeps.
     pub(crate) journal: Journal,
     /// What the phases' own seeds come from.
@@ -140,7 +139,7 @@ impl Config {
         let endpoint = root.need("endpoint", "give its `url` (--url http://127.0.0.1:8000)")?;
         let endpoint = EndpointConfig::read(&endpoint.table(&keys::ENDPOINT)?)?;
         let (wait, core, (pacer, pacer_core)) = engine(&root)?;
-        let (max_connections, retry_stale) = connections(&root)?;
+        let connections = ConnectionsConfig::read(&root, &endpoint)?;
         let seed = root.get("seed").map_or(Ok(DEFAULT_SEED), |f| f.count(0, u64::MAX))?;
         let (order, rng) = (OrderKind::read(&root)?, Generator::read(&root)?);
         let journal = Journal::read(&root)?;
@@ -169,8 +168,7 @@ impl Config {
             core,
             pacer,
             pacer_core,
-            max_connections,
-            retry_stale,
+            connections,
             journal,
             seed,
             order,
@@ -202,14 +200,6 @@ fn engine(root: &Table<'_>) -> Result<Engine, ConfigError> {
     let core = table.get("core").map(|f| f.count(0, u64::from(u32::MAX))).transpose()?;
     let core = core.map(|core| core as usize);
     Ok((wait, core, Pacer::read(&table, core)?))
-}
-
-fn connections(root: &Table<'_>) -> Result<(Option<usize>, bool), ConfigError> {
-    let Some(field) = root.get("connections") else { return Ok((None, true)) };
-    let table = field.table(&keys::CONNECTIONS)?;
-    let max = table.get("max").map(|f| f.count(1, u64::from(u32::MAX))).transpose()?;
-    let retry_stale = table.get("retry_stale").map_or(Ok(true), |f| f.flag())?;
-    Ok((max.map(|max| max as usize), retry_stale))
 }
 
 fn limits(root: &Table<'_>) -> Result<RunLimits, ConfigError> {

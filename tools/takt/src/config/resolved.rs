@@ -34,7 +34,7 @@ impl Config {
                 "pacer": self.pacer.word(),
                 "pacer_core": self.pacer_core,
             },
-            "connections": {"max": self.max_connections, "retry_stale": self.retry_stale},
+            "connections": self.connections.to_json(self.endpoint.urls.len(), self.endpoint.has_tls()),
             "journal": self.journal.word(),
             "journal_size_cap": self.journal.size_cap,
             "seed": self.seed,
@@ -75,6 +75,7 @@ impl Config {
     pub(crate) fn for_pacer(&self) -> String {
         let mut json = self.resolved();
         json["endpoint"] = json!({"url": "http://127.0.0.1", "api": self.endpoint.api.as_str()});
+        json["connections"] = Json::Null;
         (json["publish"], json["control"]) = (Json::Null, Json::Null);
         json.to_string()
     }

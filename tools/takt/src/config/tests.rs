@@ -58,7 +58,7 @@ fn a_whole_configuration_is_read_as_it_stands() {
     assert_eq!(config.endpoint.api_key.as_ref().unwrap().value.reveal(), "hunter2");
     assert_eq!(config.endpoint.headers.len(), 3);
     assert_eq!((config.wait, config.core), (WaitMode::Spin, Some(1)));
-    assert_eq!((config.max_connections, config.retry_stale), (Some(64), false));
+    assert_eq!((config.connections.max, config.connections.retry_stale), (Some(64), false));
     let [warm, perf, burst] = &config.phases[..] else { panic!() };
     assert_eq!(warm.load, Load::Concurrency { target: 4 });
     assert!(!warm.drain_after && perf.drain_after);
@@ -153,7 +153,6 @@ fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
         ("pattern: poisson, rate: 12.5", "pattern: agentic"),
         ("api: openai-chat", "api: sglang-generate"),
         ("core: 1", "rx_timestamps: kernel"),
-        ("http://", "https://"),
     ] {
         let error = refused(&sweep(from, to));
         assert!(error.contains("not supported by this version"), "{error}");

@@ -12,11 +12,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use takt_engine::{Remote, System, Target};
+use takt_engine::{Remote, System, Target, TlsLayer};
 use takt_mock::{
     Fault, FaultError, HostileConfig, InstantConfig, Mode, Saying, Server, ServerConfig, ServerMsg,
     TimedConfig, Truth, TruthSink,
 };
+use takt_net::tls::{ServerOptions, ServerTls};
 use takt_net::{MioHost, WaitMode, affinity, limits, signals};
 
 use crate::cli::{MockArgs, MockMode};
@@ -45,7 +46,15 @@ pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
         server = server.with_scheduler_sink(files);
     }
     crate::run::pin(args.core)?;
-    let served = serve(server, args.wait, listening, |stop| {
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(cert), Some(key)) => {
+            let client_ca = args.tls_client_ca.clone();
+            let options = ServerOptions { cert: cert.clone(), key: key.clone(), client_ca };
+            Some(ServerTls::new(&options).or_exit(Exit::Input)?)
+        }
+        _ => None,
+    };
+    let served = serve(server, tls, args.wait, listening, |stop| {
         signals::on_stop(move |_, _| drop(stop.send(ServerMsg::Stop)))
     });
     served.with_context(|| format!("--listen {}", args.listen)).or_exit(Exit::Setup)?;
@@ -64,6 +73,7 @@ pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
 /// `stop` is given the way to stop it, before it listens.
 pub(crate) fn serve(
     server: Server,
+    tls: Option<ServerTls>,
     wait: WaitMode,
     listening: impl FnOnce(SocketAddr) + Send + 'static,
     stop: impl FnOnce(Remote<ServerMsg>) -> io::Result<()>,
@@ -78,7 +88,12 @@ pub(crate) fn serve(
         // Read below, once the system has stopped.
         Err(error) => drop(tell.send(error)),
     });
-    let mut system = System::new(MioHost::new(wait)?);
+    let mut host = MioHost::new(wait)?;
+    if let Some(tls) = tls {
+        let number = host.add_server_tls(tls);
+        debug_assert_eq!(number, TLS);
+    }
+    let mut system = System::new(host);
     let capacity = server.mailbox_capacity();
     let server = system.spawn(server, capacity);
     stop(system.remote(&server, STOPS))?;
@@ -114,7 +129,14 @@ fn config(args: &MockArgs) -> anyhow::Result<ServerConfig> {
             anyhow::bail!("{flag}: has no effect without --mode hostile");
         }
     }
-    let mut config = ServerConfig::new(Target::tcp(args.listen), mode);
+    let at = match args.tls_cert {
+        Some(_) => {
+            let layer = TlsLayer { config: TLS, name: "".into() };
+            Target::Tls { to: args.listen, from: None, layer }
+        }
+        None => Target::tcp(args.listen),
+    };
+    let mut config = ServerConfig::new(at, mode);
     config.model.clone_from(&args.model);
     config.close_after = args.close_after;
     config.anchor = takt_net::anchor();
@@ -253,6 +275,8 @@ fn write(file: File, lines: &Receiver<Vec<u8>>) -> io::Result<()> {
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
 }
 
+/// The number of the server's TLS, the only one of its host.
+const TLS: u32 = 0;
 const FLUSH_AFTER: Duration = Duration::from_millis(100);
 /// Lines that wait for the writer, some 30 MB.
 const LINES: usize = 65_536;

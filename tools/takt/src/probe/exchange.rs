@@ -6,15 +6,19 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use takt_engine::Target;
+use takt_net::tls::ClientTls;
 use takt_time::{Nanos, Span};
 use takt_wire::{
     Answer, AnswerEvent, Api, Ask, FinishReason, Limits, Part, PreparedRequest, ResponseParser,
     Text, Usage,
 };
 
+use crate::preflight;
+
 /// A line to one address: a connection when one stands, and how to make one.
 pub(super) struct Line {
     target: Target,
+    tls: Option<ClientTls>,
     timeout: Duration,
     standing: Option<Box<dyn Both>>,
 }
@@ -59,8 +63,8 @@ impl Exchange {
 }
 
 impl Line {
-    pub(super) fn new(target: Target, timeout: Duration) -> Self {
-        Self { target, timeout, standing: None }
+    pub(super) fn new(target: Target, tls: Option<ClientTls>, timeout: Duration) -> Self {
+        Self { target, tls, timeout, standing: None }
     }
 
     /// Sends a request and reads its answer to the end.
@@ -167,7 +171,7 @@ impl Line {
     fn begin(&mut self, request: &[u8], buffer: &mut [u8]) -> io::Result<usize> {
         let connection = match &mut self.standing {
             Some(connection) => connection,
-            none => none.insert(connect(&self.target, self.timeout)?),
+            none => none.insert(connect(&self.target, self.tls.as_ref(), self.timeout)?),
         };
         connection.write_all(request)?;
         connection.read(buffer).map_err(clearer)
@@ -180,8 +184,17 @@ struct Told {
     stale: bool,
 }
 
-fn connect(target: &Target, timeout: Duration) -> io::Result<Box<dyn Both>> {
+fn connect(
+    target: &Target,
+    tls: Option<&ClientTls>,
+    timeout: Duration,
+) -> io::Result<Box<dyn Both>> {
     match target {
+        Target::Tls { to, layer, .. } => {
+            let tls = tls.ok_or(ErrorKind::Unsupported)?;
+            let patience = Span::from_nanos(timeout.as_nanos() as u64);
+            Ok(Box::new(preflight::secure(*to, tls, &layer.name, patience)?))
+        }
         Target::Tcp { to, .. } => {
             let to: SocketAddr = *to;
             let stream = TcpStream::connect_timeout(&to, timeout)?;

@@ -10,6 +10,7 @@ mod says;
 
 use std::time::Duration;
 
+use takt_net::tls::ClientTls;
 use takt_time::Span;
 use takt_wire::{Api, Endpoint};
 
@@ -18,7 +19,7 @@ use crate::config::{self, Config, EndpointConfig, Node, Origin, put};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::preflight::{self, Reached};
-use crate::{flags, outcome, samples};
+use crate::{flags, outcome, run, samples};
 use exchange::{Exchange, Line};
 
 /// What was seen of one address.
@@ -35,9 +36,10 @@ struct Probed {
 pub(crate) fn probe(args: &ProbeArgs, console: &Console) -> Result<Exit, Failure> {
     let config = configuration(args).or_exit(Exit::Input)?;
     console.hide(&config.secrets);
+    let tls = run::client_tls(&config, console)?;
     let mut all = Vec::new();
     for url in &config.endpoint.urls {
-        all.push(one(&config, url, args, console)?);
+        all.push(one(&config, url, tls.as_ref(), args, console)?);
     }
     for exchange in all.iter_mut().flat_map(|probed| &mut probed.exchanges) {
         exchange.texts().for_each(|text| config::clear(text, &config.secrets));
@@ -68,16 +70,17 @@ fn configuration(args: &ProbeArgs) -> anyhow::Result<Config> {
 fn one(
     config: &Config,
     url: &Endpoint,
+    tls: Option<&ClientTls>,
     args: &ProbeArgs,
     console: &Console,
 ) -> Result<Probed, Failure> {
-    let mut found = preflight::reach(std::slice::from_ref(url), args.timeout)?;
+    let mut found = preflight::reach(std::slice::from_ref(url), args.timeout, tls)?;
     let Some(reached) = found.pop() else {
         return Err(Failure::says(Exit::Internal, "an address was neither reached nor refused"));
     };
     reached.notes.iter().for_each(|note| console.warn(note));
     let timeout = Duration::from_nanos(args.timeout.as_nanos()).max(Duration::from_millis(1));
-    let mut line = Line::new(reached.target.clone(), timeout);
+    let mut line = Line::new(reached.target.clone(), tls.cloned(), timeout);
     let mut endpoint = config.endpoint.clone();
     let mut models = None;
     if endpoint.model.is_empty() && endpoint.api != Api::Raw {

@@ -21,7 +21,12 @@ fn one(text: &mut String, probed: &Probed, api: Api) {
     let place = probed.reached.to_json();
     let of = |key: &str| place[key].as_str().unwrap_or_default().to_owned();
     // Writing to a string does not fail.
-    let _ = writeln!(text, "{}   {}, plain HTTP, api {}", of("url"), of("address"), api.as_str());
+    let over = match &probed.reached.tls {
+        Some(spoken) => format!("HTTP over {spoken}"),
+        None => "plain HTTP".to_owned(),
+    };
+    let (url, address) = (of("url"), of("address"));
+    let _ = writeln!(text, "{url}   {address}, {over}, api {}", api.as_str());
     if let Some(models) = &probed.models {
         let shown: Vec<_> = models.names.iter().take(MODELS).map(String::as_str).collect();
         let more = models.names.len().saturating_sub(MODELS);

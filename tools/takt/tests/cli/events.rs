@@ -61,6 +61,7 @@ fn records() -> Vec<Record<'static>> {
         attempts: 1,
         reused: false,
         body_bytes: 9,
+        endpoint: 0,
         turn: None,
     };
     let ok = Completed {

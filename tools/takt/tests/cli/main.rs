@@ -33,4 +33,5 @@ mod runs;
 mod secrets;
 mod stops;
 mod sweep;
+mod tls;
 mod truth;

@@ -1,0 +1,100 @@
+//! TLS over a blocking socket, for what asks a question or two before a run.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Error, ProtocolVersion, StreamOwned};
+
+use super::config::ClientTls;
+use super::words;
+
+/// A connection with TLS that blocks.
+#[derive(Debug)]
+pub struct BlockingTls {
+    stream: StreamOwned<ClientConnection, TcpStream>,
+    name: String,
+}
+
+impl BlockingTls {
+    /// Secures a connection that stands; each read and write of the handshake may take for `timeout`.
+    ///
+    /// # Errors
+    /// When the handshake fails, in words that say how to mend it.
+    pub fn secure(
+        tcp: TcpStream,
+        tls: &ClientTls,
+        name: &str,
+        timeout: Duration,
+    ) -> io::Result<Self> {
+        tcp.set_read_timeout(Some(timeout))?;
+        tcp.set_write_timeout(Some(timeout))?;
+        let server = server_name(name)?;
+        let session = ClientConnection::new(tls.config.clone(), server).map_err(io::Error::other)?;
+        let mut secured = Self { stream: StreamOwned::new(session, tcp), name: name.to_owned() };
+        while secured.stream.conn.is_handshaking() {
+            let step = secured.stream.conn.complete_io(&mut secured.stream.sock);
+            step.map(drop).map_err(|error| secured.clearer(error))?;
+        }
+        Ok(secured)
+    }
+
+    /// Protocol version and cipher, for whom it may interest.
+    #[must_use]
+    pub fn spoken(&self) -> String {
+        let version = match self.stream.conn.protocol_version() {
+            Some(ProtocolVersion::TLSv1_3) => "TLS 1.3",
+            Some(ProtocolVersion::TLSv1_2) => "TLS 1.2",
+            _ => "TLS",
+        };
+        let cipher = self.stream.conn.negotiated_cipher_suite().map(|suite| suite.suite());
+        match cipher.as_ref().and_then(|cipher| cipher.as_str()) {
+            Some(cipher) => format!("{version}, {cipher}"),
+            None => version.to_owned(),
+        }
+    }
+
+    fn clearer(&self, error: io::Error) -> io::Error {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                io::Error::new(ErrorKind::TimedOut, "the TLS handshake did not end in time")
+            }
+            ErrorKind::UnexpectedEof => io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "the peer closed the connection without a word of TLS: is it a TLS port?",
+            ),
+            kind => match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+                Some(tls) => io::Error::new(kind, words::of_client(tls, &self.name)),
+                None => error,
+            },
+        }
+    }
+}
+
+impl Read for BlockingTls {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buf).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => error,
+            _ => self.clearer(error),
+        })
+    }
+}
+
+impl Write for BlockingTls {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.stream.write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// A name or address as certificates have it.
+pub(crate) fn server_name(name: &str) -> io::Result<ServerName<'static>> {
+    ServerName::try_from(name.to_owned()).map_err(|_| {
+        let why = format!("{name:?} is no name that a certificate can be for");
+        io::Error::new(ErrorKind::InvalidInput, why)
+    })
+}
