@@ -90,7 +90,8 @@ impl Bench for Tls {
     type H = MioHost;
 
     fn host(&mut self) -> MioHost {
-        let file = |name: &str| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tls")).join(name);
+        let file =
+            |name: &str| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tls")).join(name);
         let ours = ClientOptions { ca: Some(file("ca.pem")), ..ClientOptions::default() };
         let theirs =
             ServerOptions { cert: file("server.pem"), key: file("server.key"), client_ca: None };

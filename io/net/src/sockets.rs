@@ -119,7 +119,12 @@ impl Sockets {
         self.stats.reads += 1;
         if let Some(layer) = &mut stream.tls {
             let end_is_near = stream.read_closed;
-            return layer.read(&mut Raw(stream.fd.as_fd()), buf, end_is_near, &mut self.secure.buffers);
+            return layer.read(
+                &mut Raw(stream.fd.as_fd()),
+                buf,
+                end_is_near,
+                &mut self.secure.buffers,
+            );
         }
         let room = buf.len();
         let (bytes, then) = match rustix::net::recv(&stream.fd, buf, RecvFlags::empty()) {

@@ -97,7 +97,10 @@ fn secured(to: SocketAddr) -> Target {
 type Peer = StreamOwned<ServerConnection, TcpStream>;
 
 /// A server of `connections` connections in a thread, one after another.
-fn peer(connections: usize, act: impl Fn(&mut Peer) + Send + 'static) -> (SocketAddr, JoinHandle<()>) {
+fn peer(
+    connections: usize,
+    act: impl Fn(&mut Peer) + Send + 'static,
+) -> (SocketAddr, JoinHandle<()>) {
     let chain = CertificateDer::pem_file_iter(file("server.pem")).unwrap();
     let chain = chain.collect::<Result<Vec<_>, _>>().unwrap();
     let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();

@@ -3,8 +3,8 @@
 use takt_time::{Anchor, Nanos, Span};
 
 use crate::codec::{
-    CodecErrorKind, FAILURE_STATUS, MAX_TEXT_BYTES, MORE, State, completed, health, issued, more, phase_event,
-    present, session_event, tag, token,
+    CodecErrorKind, FAILURE_STATUS, MAX_TEXT_BYTES, MORE, State, completed, health, issued, more,
+    phase_event, present, session_event, tag, token,
 };
 use crate::kinds::{
     Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage, TokenSource,

@@ -3,8 +3,8 @@
 use takt_time::{Anchor, Nanos};
 
 use crate::codec::{
-    FAILURE_STATUS, MORE, State, completed, health, issued, more, phase_event, present, session_event, tag,
-    token,
+    FAILURE_STATUS, MORE, State, completed, health, issued, more, phase_event, present,
+    session_event, tag, token,
 };
 use crate::records::{
     Completed, Failure, Health, Issued, Outcome, PhaseEvent, PhaseRecord, RequestKey, SessionEvent,

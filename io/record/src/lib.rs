@@ -49,9 +49,9 @@ pub use records::{
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 pub use result::{
-    Counted, Distribution, EndpointCounts, ErrorSample, Goodput, Instrument, JournalNote, Load, OverTime,
-    Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate, Steady, Tokens,
-    TwoViews, Verdict, VerdictStatus,
+    Counted, Distribution, EndpointCounts, ErrorSample, Goodput, Instrument, JournalNote, Load,
+    OverTime, Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate,
+    Steady, Tokens, TwoViews, Verdict, VerdictStatus,
 };
 pub use score::{RepeatScore, Score, Spread};
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use takt_record::{
-    Distribution, EndpointCounts, ErrorKind, FinishReason, Goodput, Instrument, Load, PhasePlan, PhaseResult,
-    RESULT_SCHEMA, ResultDoc, RunState, TokenSource, Tokens,
-};
 use serde_json::Value;
+use takt_record::{
+    Distribution, EndpointCounts, ErrorKind, FinishReason, Goodput, Instrument, Load, PhasePlan,
+    PhaseResult, RESULT_SCHEMA, ResultDoc, RunState, TokenSource, Tokens,
+};
 use takt_time::{Nanos, Span};
 
 use crate::fold::RunFold;

@@ -5,8 +5,8 @@
 //! the phase that runs by then.
 
 use takt_record::{
-    Completed, EndedBy, EndpointCounts, ErrorKind, Failure, FinishReason, Health, Issued, Outcome, PhaseEvent,
-    PhaseKind, PhasePlan, PhaseState,
+    Completed, EndedBy, EndpointCounts, ErrorKind, Failure, FinishReason, Health, Issued, Outcome,
+    PhaseEvent, PhaseKind, PhasePlan, PhaseState,
 };
 use takt_time::Nanos;
 

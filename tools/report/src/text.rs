@@ -51,7 +51,9 @@ fn header(out: &mut String, result: &ResultDoc) {
         line(out, "INSECURE: no TLS certificate was checked");
     }
     let endpoints = result.host.get("endpoints").and_then(Value::as_array);
-    for note in endpoints.into_iter().flatten().filter_map(|at| at.get("notes")?.as_array()).flatten() {
+    for note in
+        endpoints.into_iter().flatten().filter_map(|at| at.get("notes")?.as_array()).flatten()
+    {
         wrap(out, &format!("note: {}", clean(&plain(note))), 0, WIDTH);
     }
     let reasons = result.verdict.reasons.len();

@@ -201,10 +201,7 @@ fn warn_of_limits(config: &Config, allowed: usize, console: &Console) {
 }
 
 /// What https:// addresses must show, if there are any.
-pub(crate) fn client_tls(
-    config: &Config,
-    console: &Console,
-) -> Result<Option<ClientTls>, Failure> {
+pub(crate) fn client_tls(config: &Config, console: &Console) -> Result<Option<ClientTls>, Failure> {
     if !config.endpoint.has_tls() {
         return Ok(None);
     }

@@ -31,7 +31,8 @@ impl BlockingTls {
         tcp.set_read_timeout(Some(timeout))?;
         tcp.set_write_timeout(Some(timeout))?;
         let server = server_name(name)?;
-        let session = ClientConnection::new(tls.config.clone(), server).map_err(io::Error::other)?;
+        let session =
+            ClientConnection::new(tls.config.clone(), server).map_err(io::Error::other)?;
         let mut secured = Self { stream: StreamOwned::new(session, tcp), name: name.to_owned() };
         while secured.stream.conn.is_handshaking() {
             let step = secured.stream.conn.complete_io(&mut secured.stream.sock);

@@ -4,14 +4,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 
 /// What a client trusts and shows.
@@ -150,7 +151,8 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, TlsSetupError> {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
-    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match found {
         Ok(certificates) if certificates.is_empty() => {
             Err(wrong(path, "holds no certificate (-----BEGIN CERTIFICATE-----)"))

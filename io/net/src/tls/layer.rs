@@ -150,7 +150,11 @@ impl Layer {
             return Ok((had, if had > 0 { Then::More } else { Then::End }));
         }
         if self.fault.is_some() {
-            return if had > 0 { Ok((had, Then::More)) } else { Err(ErrorKind::InvalidData.into()) };
+            return if had > 0 {
+                Ok((had, Then::More))
+            } else {
+                Err(ErrorKind::InvalidData.into())
+            };
         }
         all.prepare();
         let have = self.take_partial(all);
@@ -170,7 +174,11 @@ impl Layer {
         };
         if bytes == 0 {
             // The connection's end without TLS's own: somebody may have cut off what was to come.
-            return if had > 0 { Ok((had, Then::More)) } else { Err(ErrorKind::UnexpectedEof.into()) };
+            return if had > 0 {
+                Ok((had, Then::More))
+            } else {
+                Err(ErrorKind::UnexpectedEof.into())
+            };
         }
         let processed = self.process(have + bytes, &mut buf[had..], wire, all);
         let got = had + *processed.as_ref().unwrap_or(&0);
@@ -312,11 +320,8 @@ impl Layer {
         );
         self.ended |= processed.ended;
         self.keep_partial(processed.used..bytes, all);
-        let said = if all.outgoing.is_empty() {
-            Ok(true)
-        } else {
-            self.hand_over(wire, &all.outgoing)
-        };
+        let said =
+            if all.outgoing.is_empty() { Ok(true) } else { self.hand_over(wire, &all.outgoing) };
         match processed.error {
             Some(error) if got == 0 => Err(self.broken(&error)),
             Some(error) => {
@@ -389,142 +394,3 @@ const PIECE: usize = 4 * RECORD;
 const KEPT: usize = 256 << 10;
 /// Bytes that stay with a connection for starts of records.
 const PARTIAL_KEPT: usize = 512;
-
-#[cfg(test)]
-mod tests {
-    use std::collections::VecDeque;
-    use std::path::PathBuf;
-
-    use super::super::{ClientOptions, ClientTls, ServerOptions, ServerTls, server_name};
-    use super::*;
-
-    /// One direction of a connection that takes and gives so many bytes at a time, and then none for once.
-    struct Pipe {
-        bytes: VecDeque<u8>,
-        room: usize,
-        piece: usize,
-        rest: [bool; 2],
-    }
-
-    impl Pipe {
-        fn new(piece: usize) -> Self {
-            Self { bytes: VecDeque::new(), room: 40_000, piece, rest: [false; 2] }
-        }
-
-        /// Every other call, of writers and of readers each.
-        fn pause(&mut self, reads: bool) -> io::Result<()> {
-            let rest = &mut self.rest[usize::from(reads)];
-            *rest = !*rest;
-            if *rest { Ok(()) } else { Err(ErrorKind::WouldBlock.into()) }
-        }
-    }
-
-    struct End<'a> {
-        to: &'a mut Pipe,
-        from: &'a mut Pipe,
-    }
-
-    impl Wire for End<'_> {
-        fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-            self.from.pause(true)?;
-            let bytes = buf.len().min(self.from.piece).min(self.from.bytes.len());
-            if bytes == 0 {
-                return Err(ErrorKind::WouldBlock.into());
-            }
-            buf.iter_mut().zip(self.from.bytes.drain(..bytes)).for_each(|(to, byte)| *to = byte);
-            Ok(bytes)
-        }
-
-        fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.to.pause(false)?;
-            let room = self.to.room.saturating_sub(self.to.bytes.len());
-            let taken = bytes.len().min(self.to.piece).min(room);
-            self.to.bytes.extend(&bytes[..taken]);
-            if taken == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(taken) }
-        }
-    }
-
-    fn file(name: &str) -> PathBuf {
-        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tls")).join(name)
-    }
-
-    fn both() -> [Layer; 2] {
-        let ours = ClientOptions { ca: Some(file("ca.pem")), ..ClientOptions::default() };
-        let theirs =
-            ServerOptions { cert: file("server.pem"), key: file("server.key"), client_ca: None };
-        let client = Session::client(
-            ClientTls::new(&ours).unwrap().config,
-            server_name("localhost").unwrap(),
-        );
-        let server = Session::server(ServerTls::new(&theirs).unwrap().config);
-        [Layer::new(client.unwrap(), "localhost", None), Layer::new(server.unwrap(), "", None)]
-    }
-
-    /// Both ends write `bytes` and read them through pipes that split everything into `piece`s, a buffer of
-    /// `room` at a time; then one says goodbye.
-    fn exchange(piece: usize, bytes: usize, room: usize) {
-        let [mut client, mut server] = both();
-        let (mut up, mut down) = (Pipe::new(piece), Pipe::new(piece));
-        // Both sides share the buffers, as the connections of a host do.
-        let mut all = Buffers::default();
-        let mut done = [false; 2];
-        for _ in 0..100_000 {
-            let ends = [(&mut client, true), (&mut server, false)];
-            for ((layer, up_first), done) in ends.into_iter().zip(&mut done) {
-                let mut end = if up_first {
-                    End { to: &mut up, from: &mut down }
-                } else {
-                    End { to: &mut down, from: &mut up }
-                };
-                *done |= matches!(layer.shake(&mut end, &mut all).unwrap(), Shaken::Done { .. });
-            }
-            if done == [true; 2] {
-                break;
-            }
-        }
-        assert_eq!(done, [true; 2], "pieces of {piece}: the handshake ends");
-        let text: Vec<u8> = (0..bytes).map(|at| (at * 7 % 251) as u8).collect();
-        let (mut sent, mut got) = ([0; 2], [Vec::new(), Vec::new()]);
-        let mut buf = vec![0; room];
-        while got.iter().any(|got| got.len() < bytes) {
-            let ends = [(&mut client, true), (&mut server, false)];
-            for (side, (layer, up_first)) in ends.into_iter().enumerate() {
-                let mut end = if up_first {
-                    End { to: &mut up, from: &mut down }
-                } else {
-                    End { to: &mut down, from: &mut up }
-                };
-                let rest = &text[sent[side]..];
-                let (first, second) = rest.split_at(rest.len() / 3);
-                let slices = [IoSlice::new(first), IoSlice::new(second)];
-                sent[side] += layer.write(&mut end, &slices, &mut all).unwrap();
-                layer.flush(&mut end).unwrap();
-                let (read, then) = layer.read(&mut end, &mut buf, false, &mut all).unwrap();
-                assert!(then != Then::End && read <= room);
-                got[side].extend_from_slice(&buf[..read]);
-            }
-        }
-        assert!(got.iter().all(|got| *got == text), "pieces of {piece}");
-        let mut end = End { to: &mut up, from: &mut down };
-        while !client.say_goodbye(&mut end).unwrap() {}
-        loop {
-            let mut end = End { to: &mut down, from: &mut up };
-            match server.read(&mut end, &mut buf, false, &mut all).unwrap() {
-                (0, Then::End) => break,
-                (0, _) => {}
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn any_split_of_the_bytes_gives_the_same() {
-        for piece in [1, 2, 3, 5, 17, 100, 1_000, 16_406, 100_000] {
-            exchange(piece, 3_000, 700);
-        }
-        // More than a record, more than the pipe, and a buffer far smaller than a record.
-        for (piece, room) in [(1_000, 7), (9_999, 50_000), (100_000, 64 << 10)] {
-            exchange(piece, 200_000, room);
-        }
-    }
-}

@@ -6,6 +6,8 @@
 mod blocking;
 mod config;
 mod layer;
+#[cfg(test)]
+mod layer_tests;
 mod session;
 mod words;
 

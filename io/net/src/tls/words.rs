@@ -6,14 +6,14 @@ use rustls::{AlertDescription, CertificateError, Error};
 pub(crate) fn of_client(error: &Error, name: &str) -> String {
     match error {
         Error::InvalidCertificate(why) => certificate(why, name),
-        Error::InvalidMessage(_) => format!(
-            "what came is not TLS ({error}): is this an http:// address, or another port?"
-        ),
+        Error::InvalidMessage(_) => {
+            format!("what came is not TLS ({error}): is this an http:// address, or another port?")
+        }
         Error::AlertReceived(alert) => alert_received(*alert),
         Error::NoCertificatesPresented => "the server shows no certificate".to_owned(),
-        Error::PeerIncompatible(_) => format!(
-            "{error}: the server must speak TLS 1.2 or 1.3 with one of today's ciphers"
-        ),
+        Error::PeerIncompatible(_) => {
+            format!("{error}: the server must speak TLS 1.2 or 1.3 with one of today's ciphers")
+        }
         other => other.to_string(),
     }
 }

@@ -120,7 +120,9 @@ fn tls(table: &Table<'_>, endpoint: &EndpointConfig) -> Result<ClientOptions, Co
     };
     match (&options.cert, &options.key, &options.ca) {
         (Some(_), None, _) => Err(table.error("`cert` needs the key that belongs to it: `key`")),
-        (None, Some(_), _) => Err(table.error("`key` needs the certificate that it is for: `cert`")),
+        (None, Some(_), _) => {
+            Err(table.error("`key` needs the certificate that it is for: `cert`"))
+        }
         (_, _, Some(_)) if options.insecure => {
             Err(table.error("`insecure` trusts anybody, so `ca` would have no effect"))
         }

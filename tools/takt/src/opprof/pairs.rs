@@ -159,7 +159,9 @@ impl Server {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the server ended with {status} before it was ready; see {log}");
             }
-            let Err(failure) = preflight::reach(endpoints, LOOK_EVERY, None) else { return Ok(self) };
+            let Err(failure) = preflight::reach(endpoints, LOOK_EVERY, None) else {
+                return Ok(self);
+            };
             if Instant::now() >= deadline {
                 bail!("the server was not ready in {within}: {:#}; see {log}", failure.error);
             }

@@ -70,7 +70,12 @@ fn c10_a_certificate_that_cannot_be_trusted_is_refused_with_a_way_to_mend_it() {
         ("self", "localhost", &[], ["self-signed", "--cacert FILE"]),
         ("self", "localhost", trusting, ["self-signed", "--cacert FILE"]),
         ("expired", "localhost", trusting, ["has expired", "renew it"]),
-        ("wrong", "localhost", trusting, ["for elsewhere.example, not for localhost", "in the address"]),
+        (
+            "wrong",
+            "localhost",
+            trusting,
+            ["for elsewhere.example, not for localhost", "in the address"],
+        ),
     ] {
         let (_mock, url) = server(&bench, name, host, &[]);
         let done = run(&bench, &url, args).exits(3);
@@ -89,7 +94,11 @@ fn c10_any_certificate_will_do_when_that_is_said_and_the_report_says_so_too() {
     for name in ["self", "expired", "wrong"] {
         let (_mock, url) = server(&bench, name, "localhost", &[]);
         let done = run(&bench, &url, &["--insecure"]).exits(0).says("no certificate is checked");
-        assert!(done.stdout.contains("INSECURE: no TLS certificate was checked"), "{}", done.stdout);
+        assert!(
+            done.stdout.contains("INSECURE: no TLS certificate was checked"),
+            "{}",
+            done.stdout
+        );
         let result = bench.result();
         assert_eq!(result["phases"][0]["succeeded"], 40);
         let reasons = result["verdict"]["reasons"].as_array().unwrap();
@@ -157,7 +166,9 @@ fn files_that_are_no_certificates_are_named() {
     let cert = file("client.pem");
     run(&bench, url, &["--cert", &cert, "--key", "no.pem"]).exits(2).says("no.pem");
     run(&bench, url, &["--cert", &cert]).exits(2).says("--key");
-    run(&bench, "http://127.0.0.1:1", &["--insecure"]).exits(2).says("no address begins with https");
+    run(&bench, "http://127.0.0.1:1", &["--insecure"])
+        .exits(2)
+        .says("no address begins with https");
     let (wrong_key, key) = (file("self.key"), file("server.pem"));
     let args = ["mock", "--listen", "127.0.0.1:0", "--tls-cert", &key, "--tls-key", &wrong_key];
     bench.takt(&args).exits(2).says("certificate and key cannot be used");
