@@ -63,10 +63,8 @@ fn both() -> [Layer; 2] {
     let ours = ClientOptions { ca: Some(file("ca.pem")), ..ClientOptions::default() };
     let theirs =
         ServerOptions { cert: file("server.pem"), key: file("server.key"), client_ca: None };
-    let client = Session::client(
-        ClientTls::new(&ours).unwrap().config,
-        server_name("localhost").unwrap(),
-    );
+    let client =
+        Session::client(ClientTls::new(&ours).unwrap().config, server_name("localhost").unwrap());
     let server = Session::server(ServerTls::new(&theirs).unwrap().config);
     [Layer::new(client.unwrap(), "localhost", None), Layer::new(server.unwrap(), "", None)]
 }
