@@ -1,7 +1,12 @@
 //! TLS between [`MioHost`] and peers that are not hosts: how ends are told apart, what is resumed, what a
 //! stranger's bytes do.
 
-#![allow(clippy::disallowed_types, reason = "the peers are plain sockets")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "the peers are plain sockets, in threads of their own"
+)]
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -50,7 +50,7 @@ impl BlockingTls {
             _ => "TLS",
         };
         let cipher = self.stream.conn.negotiated_cipher_suite().map(|suite| suite.suite());
-        match cipher.as_ref().and_then(|cipher| cipher.as_str()) {
+        match cipher.as_ref().and_then(rustls::CipherSuite::as_str) {
             Some(cipher) => format!("{version}, {cipher}"),
             None => version.to_owned(),
         }
