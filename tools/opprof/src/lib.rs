@@ -28,6 +28,7 @@ mod steps;
 #[cfg(test)]
 mod testing;
 mod trace;
+mod window;
 
 pub use attribute::{
     AttributeOptions, Contradiction, Cover, FamilyCover, Lost, RankWork, StepAttribution, StepWork,
@@ -53,3 +54,7 @@ pub use join::{
 pub use lines::{Line, Lines};
 pub use steps::{GraphMode, StepFacts, read_steps};
 pub use trace::{Composition, Kernel, StepMark, Trace, TraceEnd, TraceError, Work};
+pub use window::{
+    MANIFEST_SCHEMA, Manifest, Prompts, Regime, Seen, TraceFile, Watch, WindowAsked, WindowEntry,
+    WindowKind,
+};

@@ -12,6 +12,7 @@
 
 mod align;
 mod cover;
+mod json;
 mod rank;
 #[cfg(test)]
 mod tests;

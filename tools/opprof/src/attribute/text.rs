@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use takt_report::Table;
 
-use super::{AttributeOptions, Contradiction, StepAttribution, Window};
+use super::{AttributeOptions, StepAttribution, Window};
 use crate::families::{Families, FamilyId};
 
 impl Window {
@@ -171,17 +171,7 @@ impl Window {
         }
         self.list_mismatches(out);
         for contradiction in self.contradictions(options) {
-            let _ = match contradiction {
-                Contradiction::NegativeResidual { step, by_ns } => writeln!(
-                    out,
-                    "CONTRADICTION: step {step} has {} us more kernel time than it took",
-                    micros(by_ns as f64)
-                ),
-                Contradiction::InclusionExclusion { place, families_ns, union_ns } => writeln!(
-                    out,
-                    "CONTRADICTION: step at place {place}: families give {families_ns} ns, kernels {union_ns}"
-                ),
-            };
+            let _ = writeln!(out, "CONTRADICTION: {}", contradiction.says());
         }
     }
 

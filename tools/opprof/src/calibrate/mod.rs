@@ -10,6 +10,7 @@
 //! tokens are counted as decodes and cost as prompts.
 
 mod features;
+mod json;
 mod nnls;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ mod run;
 mod scheduler;
 mod service;
 mod validate;
+mod window;
 
 use std::path::PathBuf;
 
@@ -28,6 +29,7 @@ pub(crate) use service::StopArgs;
 #[cfg(feature = "zmq")]
 pub(crate) use service::{AggregateArgs, PacerArgs};
 pub(crate) use validate::ValidateArgs;
+pub(crate) use window::WindowArgs;
 
 /// A measuring instrument for inference endpoints.
 #[derive(Debug, Parser)]
@@ -152,7 +154,7 @@ pub(crate) struct OutputArgs {
 pub(crate) enum Format {
     /// For people.
     Text,
-    /// The document that result.json holds.
+    /// For programs: of a run, the document that result.json holds.
     Json,
 }
 

@@ -5,11 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use takt_time::Span;
 
+use super::{Format, WindowArgs};
+
 /// `takt opprof`
 #[derive(Debug, Subcommand)]
 pub(crate) enum OpprofCommand {
     /// Check step records: every field against every other, exact to file, line and field
     Check(CheckArgs),
+    /// Take profiler windows of a running server, and prove that they were written
+    Window(Box<WindowArgs>),
     /// Attribute the kernels of profiler traces to steps and families, per rank
     Attribute(TraceArgs),
     /// Fit kernel time to the composition of steps, and judge the fit on windows held out
@@ -53,6 +57,9 @@ pub(crate) struct TraceArgs {
     /// How far the clocks of GPU, trace and records may be apart
     #[arg(long, value_name = "TIME", default_value = "50us")]
     pub(crate) clock_error: Span,
+    /// What to print on stdout
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
 }
 
 /// `takt opprof experts`

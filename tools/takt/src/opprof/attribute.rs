@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
+use serde_json::json;
 use takt_opprof::{
     AttributeOptions, Families, RankWork, Trace, Window, attribute as attribute_window,
     calibrate as calibrate_samples, samples, windows,
 };
 
-use super::{files, records};
-use crate::cli::TraceArgs;
+use super::{files, records, window};
+use crate::cli::{Format, TraceArgs};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::outcome;
@@ -18,21 +19,31 @@ use crate::outcome;
 /// Prints where the time of each window went.
 pub(crate) fn attribute(args: &TraceArgs, console: &Console) -> Result<Exit, Failure> {
     let (families, options) = options(args).or_exit(Exit::Input)?;
-    let windows = read(args, &families, options, console).or_exit(Exit::Input)?;
-    let mut out = String::new();
-    for (at, window) in windows.iter().enumerate() {
-        if windows.len() > 1 {
-            let _ = write!(out, "window {}: ", at + 1);
-        }
-        out.push_str(&window.render(&families, options));
-        out.push('\n');
+    let windows = read(args, &families, options, console, false).or_exit(Exit::Input)?;
+    if args.format == Format::Json {
+        let windows: Vec<_> = windows.iter().map(|w| w.to_json(&families, options)).collect();
+        let all = json!({"schema": "takt-opprof-attribution-1", "windows": windows});
+        outcome::print(&format!("{all:#}\n"))?;
+    } else {
+        outcome::print(&text(&windows, &families, options))?;
     }
-    outcome::print(&out)?;
     if !windows.iter().any(Window::has_kernels) {
         return Err(Failure::says(Exit::Input, "no kernels to attribute"));
     }
     let sound = windows.iter().all(|window| window.contradictions(options).is_empty());
     Ok(if sound { Exit::Done } else { Exit::NotValid })
+}
+
+fn text(windows: &[Window], families: &Families, options: AttributeOptions) -> String {
+    let mut out = String::new();
+    for (at, window) in windows.iter().enumerate() {
+        if windows.len() > 1 {
+            let _ = write!(out, "window {}: ", at + 1);
+        }
+        out.push_str(&window.render(families, options));
+        out.push('\n');
+    }
+    out
 }
 
 /// Fits kernel time to composition and prints how well that holds.
@@ -44,13 +55,16 @@ pub(crate) fn calibrate(args: &TraceArgs, console: &Console) -> Result<Exit, Fai
             "calibration needs the step records: --records DIR",
         ));
     }
-    let windows = read(args, &families, options, console).or_exit(Exit::Input)?;
+    let windows = read(args, &families, options, console, true).or_exit(Exit::Input)?;
     if windows.iter().any(|window| !window.contradictions(options).is_empty()) {
         let says = "a window contradicts itself; takt opprof attribute says how";
         return Err(Failure::says(Exit::NotValid, says));
     }
     let calibrated = calibrate_samples(&samples(&windows)).or_exit(Exit::Input)?;
-    outcome::print(&calibrated.render(&families))?;
+    outcome::print(&match args.format {
+        Format::Text => calibrated.render(&families),
+        Format::Json => format!("{:#}\n", calibrated.to_json(&families)),
+    })?;
     Ok(Exit::Done)
 }
 
@@ -67,12 +81,14 @@ fn options(args: &TraceArgs) -> anyhow::Result<(Families, AttributeOptions)> {
     Ok((families, AttributeOptions { by_place: args.inferred, clock_error_ns }))
 }
 
-/// Reads traces one after another; only what each rank did in each step is kept.
+/// Reads traces one after another; only what each rank did in each step is kept. For a `baseline` the
+/// windows of a server without graphs are refused.
 fn read(
     args: &TraceArgs,
     families: &Families,
     options: AttributeOptions,
     console: &Console,
+    baseline: bool,
 ) -> anyhow::Result<Vec<Window>> {
     let steps = if args.records.is_empty() {
         Vec::new()
@@ -81,6 +97,25 @@ fn read(
     };
     let mut traces = Vec::new();
     for path in files::list(&args.traces, &[".json"])? {
+        let shown = path.display();
+        if path.file_name().is_some_and(|name| name == window::MANIFEST) {
+            continue;
+        }
+        match window::standing(&path)? {
+            window::Standing::Counts => {}
+            window::Standing::Void => {
+                console.warn(format!("{shown}: left out: its window does not count"));
+                continue;
+            }
+            window::Standing::Taxonomy => {
+                ensure!(
+                    !baseline,
+                    "{shown}: of a taxonomy window (a server without graphs): its times are no baseline; \
+                     name the files of other windows"
+                );
+                console.warn(format!("{shown}: of a taxonomy window: times are no baseline"));
+            }
+        }
         let trace = Trace::read(files::open(&path)?).with_context(|| path.display().to_string())?;
         ensure!(!trace.steps.is_empty(), "{}: marks no step", path.display());
         if trace.unreadable > 0 {
@@ -90,11 +125,12 @@ fn read(
         let rank = trace.rank.or_else(|| rank_in_name(&path)).unwrap_or(0);
         traces.push(RankWork::of(&trace, rank, families, options.by_place));
     }
+    ensure!(!traces.is_empty(), "no traces that count");
     Ok(windows(traces).into_iter().map(|ranks| attribute_window(ranks, &steps, options)).collect())
 }
 
 /// `…_rank3.…` and `…-rank-3.…`.
-fn rank_in_name(path: &Path) -> Option<u64> {
+pub(super) fn rank_in_name(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
     let rest = &name[name.rfind("rank")? + "rank".len()..];
     let rest = rest.strip_prefix(['-', '_']).unwrap_or(rest);

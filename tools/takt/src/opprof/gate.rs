@@ -8,7 +8,7 @@ use takt_opprof::{Arm, Beside, GateLimits, GateRun, GateVerdict, gate as judge, 
 use takt_record::{PhaseKind, PhaseResult, ResultDoc, VerdictStatus};
 use takt_report::paired::Metric;
 
-use super::{files, pairs};
+use super::{files, outputs, pairs};
 use crate::cli::{GateArgs, RunConfig};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
@@ -84,6 +84,7 @@ fn of_folder(
     let phase = measured_phase(&result, args.phase.as_deref())
         .with_context(|| folder.display().to_string())?;
     let figures = Metric::ALL.map(|metric| metric.of(phase));
+    let known = Beside { outputs: outputs::digest(folder, phase)?, ..known };
     let beside = beside(&result, phase, known);
     Ok((result.started_at.clone(), GateRun { pair, arm, figures, beside }))
 }

@@ -7,8 +7,10 @@ mod experts;
 mod files;
 mod gate;
 mod join;
+mod outputs;
 mod pairs;
 mod records;
+mod window;
 
 pub(crate) use gate::comparable;
 
@@ -20,6 +22,7 @@ use crate::exit::{Exit, Failure};
 pub(crate) fn opprof(command: &OpprofCommand, console: &Console) -> Result<Exit, Failure> {
     match command {
         OpprofCommand::Check(args) => check::check(args, console),
+        OpprofCommand::Window(args) => window::window(args, console),
         OpprofCommand::Attribute(args) => attribute::attribute(args, console),
         OpprofCommand::Calibrate(args) => attribute::calibrate(args, console),
         OpprofCommand::Experts(args) => experts::experts(args),

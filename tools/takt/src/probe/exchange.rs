@@ -16,7 +16,7 @@ use takt_wire::{
 use crate::preflight;
 
 /// A line to one address: a connection when one stands, and how to make one.
-pub(super) struct Line {
+pub(crate) struct Line {
     target: Target,
     tls: Option<ClientTls>,
     timeout: Duration,
@@ -63,7 +63,7 @@ impl Exchange {
 }
 
 impl Line {
-    pub(super) fn new(target: Target, tls: Option<ClientTls>, timeout: Duration) -> Self {
+    pub(crate) fn new(target: Target, tls: Option<ClientTls>, timeout: Duration) -> Self {
         Self { target, tls, timeout, standing: None }
     }
 
@@ -115,7 +115,7 @@ impl Line {
     }
 
     /// Sends a request and returns the status and the body of its answer.
-    pub(super) fn fetch(&mut self, request: &PreparedRequest) -> io::Result<(u16, Vec<u8>)> {
+    pub(crate) fn fetch(&mut self, request: &PreparedRequest) -> io::Result<(u16, Vec<u8>)> {
         let mut parser = ResponseParser::new(Limits::default());
         parser.reset(false);
         let (mut status, mut body, mut broken) = (0, Vec::new(), None);

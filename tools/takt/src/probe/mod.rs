@@ -20,7 +20,9 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::preflight::{self, Reached};
 use crate::{flags, outcome, run, samples};
-use exchange::{Exchange, Line};
+use exchange::Exchange;
+
+pub(crate) use exchange::Line;
 
 /// What was seen of one address.
 struct Probed {

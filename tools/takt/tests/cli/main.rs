@@ -23,6 +23,7 @@ mod killed;
 mod limits;
 mod mock;
 mod opprof;
+mod opprof_window;
 mod pacer;
 mod probe;
 #[cfg(feature = "zmq")]

@@ -1,0 +1,61 @@
+//! The manifest's file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use takt_opprof::{MANIFEST_SCHEMA, Manifest, WindowKind};
+
+use super::super::files;
+
+/// The manifest at `path`; an empty one when there is none.
+pub(super) fn read(path: &Path) -> anyhow::Result<Manifest> {
+    if !path.exists() {
+        return Ok(Manifest::default());
+    }
+    let bytes = files::read(path, BYTES_MAX)?;
+    let no_manifest =
+        || format!("{}: is no manifest of windows; name another with --manifest", path.display());
+    let manifest: Manifest = serde_json::from_slice(&bytes).with_context(no_manifest)?;
+    ensure!(manifest.schema == MANIFEST_SCHEMA, no_manifest());
+    Ok(manifest)
+}
+
+/// Writes it, whole or not at all.
+pub(super) fn write(path: &Path, manifest: &Manifest) -> anyhow::Result<()> {
+    let mut part = path.to_owned().into_os_string();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let mut text = serde_json::to_string_pretty(manifest)?;
+    text.push('\n');
+    let cannot = || format!("{}: cannot be written", path.display());
+    fs::write(&part, text).with_context(cannot)?;
+    fs::rename(&part, path).with_context(cannot)
+}
+
+/// What the manifest beside a trace says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing bad.
+    Counts,
+    /// Its times are no baseline.
+    Taxonomy,
+    /// Its window does not count.
+    Void,
+}
+
+/// Looks a trace up in the manifest beside it.
+pub(crate) fn standing(trace: &Path) -> anyhow::Result<Standing> {
+    let name = trace.file_name().unwrap_or_default().to_string_lossy();
+    let manifest = read(&trace.with_file_name(NAME))?;
+    Ok(match manifest.window_of(&name) {
+        Some(window) if !window.problems.is_empty() => Standing::Void,
+        Some(window) if window.kind == WindowKind::Taxonomy => Standing::Taxonomy,
+        _ => Standing::Counts,
+    })
+}
+
+/// Its name in the folder of the traces.
+pub(crate) const NAME: &str = "windows.json";
+
+const BYTES_MAX: u64 = 256 << 20;
