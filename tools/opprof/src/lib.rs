@@ -54,7 +54,4 @@ pub use join::{
 pub use lines::{Line, Lines};
 pub use steps::{GraphMode, StepFacts, read_steps};
 pub use trace::{Composition, Kernel, StepMark, Trace, TraceEnd, TraceError, Work};
-pub use window::{
-    MANIFEST_SCHEMA, Manifest, Prompts, Regime, Seen, TraceFile, Watch, WindowAsked, WindowEntry,
-    WindowKind,
-};
+pub use window::{Prompts, Regime, Watch};

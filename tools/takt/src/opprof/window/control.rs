@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use serde_json::Value;
-use takt_opprof::{StepFacts, Watch, WindowAsked, WindowEntry, WindowKind};
+use takt_opprof::{Regime, StepFacts, Watch};
 use takt_time::{Nanos, Span};
 use takt_wire::{Endpoint, Method, PreparedRequest, Route};
 
+use super::entry::{WindowAsked, WindowEntry, WindowKind};
 use super::server;
 use super::tail::Tail;
 use super::traces::Traces;
@@ -27,6 +28,7 @@ pub(super) struct Controller {
     stop: PreparedRequest,
     server: Value,
     ranks: Option<usize>,
+    regime: Regime,
     asked: WindowAsked,
     kind: WindowKind,
     within: Span,
@@ -70,7 +72,8 @@ impl Controller {
             stop: request(Method::Post, "stop_profile")?,
             ranks: args.ranks.or_else(|| server::ranks(&server)),
             server,
-            asked: WindowAsked { regime: args.regime(), steady: args.steady, steps: args.steps },
+            regime: args.regime(),
+            asked: WindowAsked::new(&args.regime(), args.steady, args.steps),
             kind: if args.taxonomy { WindowKind::Taxonomy } else { WindowKind::Timing },
             within: args.within,
             steps_within: args.steps_within,
@@ -96,11 +99,11 @@ impl Controller {
         let expected = self.ranks.unwrap_or(ranks).max(1);
         let patience = if self.stopping.asked() { Span::from_secs(2) } else { self.written_within };
         let found = traces
-            .wait(started_wall_ns, expected, takt_net::now() + patience, &self.asked.regime)
+            .wait(started_wall_ns, expected, takt_net::now() + patience, &self.regime)
             .or_exit(Exit::Internal)?;
         let mut entry = WindowEntry {
             kind: self.kind,
-            asked: self.asked,
+            asked: self.asked.clone(),
             started_wall_ns,
             stopped_wall_ns,
             seen: found.seen,
@@ -124,10 +127,10 @@ impl Controller {
     fn regime(&mut self) -> Result<(), Failure> {
         let Some(tail) = &mut self.tail else { return Ok(()) };
         tail.skip().or_exit(Exit::Failed)?;
-        if self.asked.regime.is_any() {
+        if self.regime.is_any() {
             return Ok(());
         }
-        let mut watch = Watch::new(self.asked.regime, self.asked.steady);
+        let mut watch = Watch::new(self.regime, self.asked.steady);
         let deadline = takt_net::now() + self.within;
         let mut steps = Vec::new();
         while takt_net::now() < deadline {

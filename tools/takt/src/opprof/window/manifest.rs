@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use takt_opprof::{MANIFEST_SCHEMA, Manifest, WindowKind};
 
 use super::super::files;
+use super::entry::{MANIFEST_SCHEMA, Manifest, WindowKind};
 
 /// The manifest at `path`; an empty one when there is none.
 pub(super) fn read(path: &Path) -> anyhow::Result<Manifest> {

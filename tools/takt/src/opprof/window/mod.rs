@@ -6,6 +6,7 @@
 //! ```
 
 mod control;
+mod entry;
 mod manifest;
 mod server;
 mod tail;
@@ -16,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use takt_net::signals;
-use takt_opprof::WindowEntry;
 use takt_time::Span;
 
 use crate::cli::WindowArgs;
@@ -24,6 +24,7 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::outcome;
 use control::Controller;
+use entry::WindowEntry;
 
 pub(super) use manifest::{NAME as MANIFEST, Standing, standing};
 

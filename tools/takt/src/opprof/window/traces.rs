@@ -6,12 +6,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use takt_opprof::{Composition, Regime, Seen, Trace, TraceEnd, TraceFile};
+use takt_opprof::{Composition, Regime, Trace, TraceEnd};
 use takt_time::Nanos;
 
 use super::super::attribute::rank_in_name;
 use super::super::files;
 use super::LOOK_EVERY;
+use super::entry::{Seen, TraceFile};
 
 /// What was in the folder before the window.
 #[derive(Debug)]

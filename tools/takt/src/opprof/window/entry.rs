@@ -1,50 +1,51 @@
 //! The manifest of a folder of traces: which files belong to which window, and what the window was.
+//!
+//! A server answers 200 to a start and to a stop whether it writes anything or not, so nothing is believed
+//! but new traces with steps in them, one a rank.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::Regime;
-use crate::trace::Composition;
+use takt_opprof::{Composition, Regime};
 
 /// The version of the manifest.
-pub const MANIFEST_SCHEMA: &str = "takt-opprof-windows-1";
+pub(super) const MANIFEST_SCHEMA: &str = "takt-opprof-windows-1";
 
 /// All windows of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
+pub(super) struct Manifest {
     /// [`MANIFEST_SCHEMA`].
-    pub schema: String,
+    pub(super) schema: String,
     /// In the order in which they were taken.
-    pub windows: Vec<WindowEntry>,
+    pub(super) windows: Vec<WindowEntry>,
 }
 
 /// One window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WindowEntry {
+pub(super) struct WindowEntry {
     /// What it is good for.
-    pub kind: WindowKind,
+    pub(super) kind: WindowKind,
     /// What was asked for.
-    pub asked: WindowAsked,
+    pub(super) asked: WindowAsked,
     /// Wall clock when the start was sent.
-    pub started_wall_ns: u64,
+    pub(super) started_wall_ns: u64,
     /// Wall clock when the stop was answered; latencies in between are of a profiled server.
-    pub stopped_wall_ns: u64,
+    pub(super) stopped_wall_ns: u64,
     /// What the steps in its traces were; `None` when there are none.
-    pub seen: Option<Seen>,
+    pub(super) seen: Option<Seen>,
     /// Its traces.
-    pub files: Vec<TraceFile>,
+    pub(super) files: Vec<TraceFile>,
     /// Why it does not count; empty for one that does.
-    pub problems: Vec<String>,
+    pub(super) problems: Vec<String>,
     /// What could be better.
-    pub remarks: Vec<String>,
+    pub(super) remarks: Vec<String>,
     /// What the server said of itself, by route; null where it did not.
-    pub server: Value,
+    pub(super) server: Value,
 }
 
 /// What a window is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum WindowKind {
+pub(super) enum WindowKind {
     /// Names and times of kernels.
     Timing,
     /// Names alone: the server was started without graphs to learn them. Its times are no baseline.
@@ -52,43 +53,44 @@ pub enum WindowKind {
 }
 
 /// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WindowAsked {
-    /// The kind of steps.
-    #[serde(flatten)]
-    pub regime: Regime,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WindowAsked {
+    /// Requests that generate, from and to.
+    pub(super) decode: Option<(u64, u64)>,
+    /// `any`, `none` or `some`.
+    pub(super) prompts: String,
     /// In so many steps in a row before the start.
-    pub steady: u32,
+    pub(super) steady: u32,
     /// How many steps.
-    pub steps: u64,
+    pub(super) steps: u64,
 }
 
 /// What the steps of a window were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub(super) struct Seen {
     /// Steps, on the rank that has the fewest.
-    pub steps: u64,
+    pub(super) steps: u64,
     /// The least and the most requests that generate.
-    pub decode: (u64, u64),
+    pub(super) decode: (u64, u64),
     /// Steps with prompts.
-    pub prompt_steps: u64,
+    pub(super) prompt_steps: u64,
     /// Their tokens.
-    pub prompt_tokens: u64,
+    pub(super) prompt_tokens: u64,
     /// Steps of the kind that was asked for.
-    pub in_regime: u64,
+    pub(super) in_regime: u64,
 }
 
 /// One rank's trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TraceFile {
+pub(super) struct TraceFile {
     /// Its name in the folder.
-    pub name: String,
+    pub(super) name: String,
     /// The rank that wrote it.
-    pub rank: u64,
+    pub(super) rank: u64,
     /// Steps that it marks.
-    pub steps: u64,
+    pub(super) steps: u64,
     /// Its size.
-    pub bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Default for Manifest {
@@ -99,23 +101,26 @@ impl Default for Manifest {
 
 impl Manifest {
     /// Ranks that the windows so far have written, at most.
-    #[must_use]
-    pub fn ranks(&self) -> usize {
+    pub(super) fn ranks(&self) -> usize {
         let sound = self.windows.iter().filter(|window| window.problems.is_empty());
         sound.map(|window| window.files.len()).max().unwrap_or(0)
     }
 
     /// The window that a trace belongs to, by the file's name.
-    #[must_use]
-    pub fn window_of(&self, name: &str) -> Option<&WindowEntry> {
+    pub(super) fn window_of(&self, name: &str) -> Option<&WindowEntry> {
         self.windows.iter().find(|window| window.files.iter().any(|file| file.name == name))
+    }
+}
+
+impl WindowAsked {
+    pub(super) fn new(regime: &Regime, steady: u32, steps: u64) -> Self {
+        Self { decode: regime.decode, prompts: regime.prompts.name().to_owned(), steady, steps }
     }
 }
 
 impl Seen {
     /// Of the marks of one rank; `None` of none.
-    #[must_use]
-    pub fn of(marks: &[Composition], regime: &Regime) -> Option<Self> {
+    pub(super) fn of(marks: &[Composition], regime: &Regime) -> Option<Self> {
         let decodes = || marks.iter().map(|mark| mark.generation_requests);
         let with_prompts = || marks.iter().filter(|mark| mark.context_requests > 0);
         Some(Self {
@@ -131,7 +136,7 @@ impl Seen {
 impl WindowEntry {
     /// Finds what does not hold: a trace of each of `ranks`, with steps in it. Given the remedies, since the
     /// server says nothing.
-    pub fn judge(&mut self, ranks: usize) {
+    pub(super) fn judge(&mut self, ranks: usize) {
         let asked = self.asked.steps;
         if self.files.is_empty() {
             self.problems.push(NOTHING.to_owned());
@@ -175,8 +180,9 @@ const NOTHING: &str = "the window wrote no trace, although the server answered 2
 
 #[cfg(test)]
 mod tests {
+    use takt_opprof::Prompts;
+
     use super::*;
-    use crate::window::Prompts;
 
     fn entry(files: &[(u64, u64)], marks: &[(u64, u64)]) -> WindowEntry {
         let regime = Regime { decode: Some((1, 4)), prompts: Prompts::None };
@@ -192,7 +198,7 @@ mod tests {
         let file = |&(rank, steps)| TraceFile { name: format!("r{rank}"), rank, steps, bytes: 1 };
         WindowEntry {
             kind: WindowKind::Timing,
-            asked: WindowAsked { regime, steady: 3, steps: 3 },
+            asked: WindowAsked::new(&regime, 3, 3),
             started_wall_ns: 1,
             stopped_wall_ns: 2,
             seen: Seen::of(&marks, &regime),

@@ -1,22 +1,10 @@
-//! Profiler windows: when one is to begin, what it has to have written, and the manifest that tells
-//! several in one folder apart.
-//!
-//! A server answers 200 to a start and to a stop whether it writes anything or not, so nothing is believed
-//! but new traces with steps in them, one a rank.
-
-mod manifest;
-
-pub use manifest::{
-    MANIFEST_SCHEMA, Manifest, Seen, TraceFile, WindowAsked, WindowEntry, WindowKind,
-};
-
-use serde::{Deserialize, Serialize};
+//! When a profiler window is to begin: a kind of steps, and that they go on.
 
 use crate::steps::StepFacts;
 use crate::trace::Composition;
 
 /// What the batch is to be like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Regime {
     /// Requests that generate, from and to.
     pub decode: Option<(u64, u64)>,
@@ -25,8 +13,7 @@ pub struct Regime {
 }
 
 /// Whether a step may have prompts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prompts {
     /// It may.
     #[default]
@@ -37,6 +24,18 @@ pub enum Prompts {
     Some,
 }
 
+impl Prompts {
+    /// Its word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::None => "none",
+            Self::Some => "some",
+        }
+    }
+}
+
 impl Regime {
     /// Whether a step that ran the model is of this kind.
     #[must_use]
@@ -45,7 +44,8 @@ impl Regime {
     }
 
     /// The same of a step by its mark.
-    fn fits(&self, step: &Composition) -> bool {
+    #[must_use]
+    pub fn fits(&self, step: &Composition) -> bool {
         let prompts = match self.prompts {
             Prompts::Any => true,
             Prompts::None => step.context_requests == 0,
