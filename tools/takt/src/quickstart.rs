@@ -23,7 +23,8 @@ pub(crate) fn quickstart(args: &QuickstartArgs, console: &Console) -> Result<Exi
     ));
     let config = config(server.address).or_exit(Exit::Internal)?;
     let (out, format) = (args.out.as_deref(), args.output.format);
-    let measured = measure(&config, Options { out, format, strict: false }, console);
+    let options = Options { out, format, strict: false, turn_records: None };
+    let measured = measure(&config, options, console);
     server.stop();
     measured
 }

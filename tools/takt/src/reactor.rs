@@ -1,6 +1,7 @@
 //! The reactor's part of a run: actors on this thread, a way for signals to reach them, and whatever
 //! happens an orderly hand-over of the records.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use takt_actors::{
@@ -23,6 +24,7 @@ use crate::exit::{Exit, Failure, OrExit as _};
 use crate::outcome::Ended;
 use crate::pacer::Clock;
 use crate::stops::{STOP_GRACE, Stops};
+use crate::turns::TurnRecords;
 
 /// What the reactor is to do.
 pub(crate) struct Work {
@@ -37,6 +39,8 @@ pub(crate) struct Work {
     pub(crate) run_timeout: Option<Span>,
     /// Who waits for the moments of a schedule, when the reactor does not.
     pub(crate) clock: Option<Clock>,
+    /// Hears of each turn.
+    pub(crate) turns: Option<TurnRecords>,
 }
 
 /// Runs the session to its end on this thread.
@@ -63,15 +67,21 @@ pub(crate) fn run<F>(
     }
     let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
     let mut system = System::new(host);
-    let clock = work.clock.take();
+    let (clock, mut turns) = (work.clock.take(), work.turns.take());
     let (outcome, session) = spawn(&mut system, work, &publisher, console);
     let clock = clock.map(|clock| clock.start(&mut system, &session)).transpose()?;
     stops.tell(system.remote(&session, REMOTE));
-    let ran = guarded(|| system.run());
+    let ran = guarded(|| match &mut turns {
+        None => system.run(),
+        Some(turns) => recorded(&mut system, turns),
+    });
     stops.over();
     // The strategies go with the system, and hold the line to the clock.
     drop(system);
     drop(clock);
+    if let Some(Err(error)) = turns.map(TurnRecords::close) {
+        console.warn(format!("--turn-records: {error}"));
+    }
     let ended = match ran {
         Ok(Ok(())) => match outcome.take().map(|outcome| outcome.state) {
             Some(SessionState::Complete) => Ended::Complete,
@@ -89,6 +99,14 @@ pub(crate) fn run<F>(
         console.warn("the recorder does not keep up: the last records are lost");
     }
     Ok(ended)
+}
+
+fn recorded(system: &mut System<MioHost>, turns: &mut TurnRecords) -> io::Result<()> {
+    while !system.is_stopped() {
+        system.turn()?;
+        turns.turn(system.stats(), takt_net::now());
+    }
+    Ok(())
 }
 
 fn spawn(
@@ -230,6 +248,7 @@ mod tests {
             idle_timeout: None,
             run_timeout: None,
             clock: None,
+            turns: None,
         };
         let output = OutputArgs { format: Format::Text, quiet: true, log_level: LogLevel::Error };
         let console = Console::new(output);

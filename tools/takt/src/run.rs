@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
+use anyhow::Context as _;
 use takt_actors::{ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _};
 use takt_net::affinity::PinError;
 use takt_net::tls::ClientTls;
@@ -41,6 +42,7 @@ use crate::replay;
 use crate::samples::{self, Prepared};
 use crate::scrub::Scrubber;
 use crate::stops::Stops;
+use crate::turns::TurnRecords;
 use crate::watched::Watched;
 
 /// How a run is to be reported.
@@ -49,13 +51,16 @@ pub(crate) struct Options<'a> {
     pub(crate) out: Option<&'a Path>,
     pub(crate) format: Format,
     pub(crate) strict: bool,
+    /// Where records of the reactor's turns go.
+    pub(crate) turn_records: Option<&'a Path>,
 }
 
 /// `takt run`
 pub(crate) fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let config = crate::flags::configuration(args).or_exit(Exit::Input)?;
     let (out, format) = (args.out.as_deref(), args.output.format);
-    measure(&config, Options { out, format, strict: args.strict }, console)
+    let turn_records = args.turn_records.as_deref();
+    measure(&config, Options { out, format, strict: args.strict, turn_records }, console)
 }
 
 /// Runs `config` and reports it.
@@ -69,6 +74,8 @@ pub(crate) fn measure(
     let stops = Stops::hear(console).or_exit(Exit::Setup)?;
     signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
+    let turns = options.turn_records.map(TurnRecords::open).transpose();
+    let turns = turns.context("--turn-records").or_exit(Exit::Setup)?;
     let times = times(config, &prepared)?;
     let line = (config.pacer != Pacer::Inline).then(Line::new);
     let phases = phases(config, &prepared, &times, line.as_ref())?;
@@ -122,6 +129,7 @@ pub(crate) fn measure(
         idle_timeout: config.limits.endpoint_response_idle_timeout,
         run_timeout: config.limits.run_timeout,
         clock,
+        turns,
     };
     let reacted = reactor::run(work, Box::new(sink), &recorder, &stops, console);
     let finished = recorder.finish();

@@ -36,7 +36,7 @@ impl Window {
             "idle_ns": step.cover.idle_ns(),
             "overlap_ns": step.cover.overlap_ns(),
             "work_all_ranks_ns": step.work_ns,
-            "span_ns": record.map(|record| record.span_ns()),
+            "span_ns": record.map(crate::steps::StepFacts::span_ns),
             "residual_ns": step.residual_ns,
             "families": of_families(&step.cover, families),
         })

@@ -20,7 +20,8 @@ pub(crate) use endpoint::EndpointArgs;
 pub(crate) use init::{InitArgs, Template};
 pub(crate) use mock::{MockArgs, MockMode};
 pub(crate) use opprof::{
-    CheckArgs, ExpertsArgs, GateArgs, JoinArgs, OpprofCommand, PairArgs, RunConfig, TraceArgs,
+    CheckArgs, DemoArgs, ExpertsArgs, GateArgs, JoinArgs, OpprofCommand, PairArgs, RunConfig,
+    TraceArgs,
 };
 pub(crate) use probe::ProbeArgs;
 pub(crate) use run::{Arrivals, RunArgs};

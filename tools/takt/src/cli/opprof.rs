@@ -24,6 +24,20 @@ pub(crate) enum OpprofCommand {
     Join(JoinArgs),
     /// Judge whether what is switched on costs more than is allowed, from off/on pairs of runs
     Gate(GateArgs),
+    /// See all of it on the built-in server: load, records, windows, attribution, calibration, join, gate
+    Demo(DemoArgs),
+}
+
+/// `takt opprof demo`
+#[derive(Debug, Args)]
+#[command(after_long_help = DEMO)]
+pub(crate) struct DemoArgs {
+    /// Where everything goes; must not be there yet
+    #[arg(long, value_name = "DIR", default_value = "opprof-demo")]
+    pub(crate) out: PathBuf,
+    /// Pairs of runs for the gate, an even number, six at least
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    pub(crate) pairs: usize,
 }
 
 /// `takt opprof check`
@@ -192,6 +206,13 @@ Examples:
   takt opprof gate --run load.yaml --out gate/ --off-server 'vllm serve m' \\
     --on-server 'VLLM_OPPROF_DIR=$TAKT_RECORDS vllm serve m --scheduler-cls takt_opprof.OpProfScheduler'
   takt opprof gate --off runs/off1 --on runs/on1 --off runs/off2 --on runs/on2 …";
+
+const DEMO: &str = "\
+Takes under a minute. Prints each command before what it prints, so that it can be given again in the folder.
+
+Examples:
+  takt opprof demo
+  takt opprof demo --out /tmp/demo --pairs 8";
 
 const TRACES: &str = "\
 A kernel belongs to the step in which it was launched. The slowest rank is the critical path of a step;

@@ -100,6 +100,10 @@ pub(crate) struct RunArgs {
     /// tpot_ms and latency_ms; may be repeated
     #[arg(long, value_name = "METRIC=MS", help_heading = "Output")]
     pub(crate) slo: Vec<String>,
+    /// Write a step record of each turn of takt's own reactor into this folder, an absolute path; takes some
+    /// microseconds of each turn
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) turn_records: Option<PathBuf>,
     /// Exit with 5 when the verdict is not `valid`, or a percentile of --slo is missed
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,

@@ -3,6 +3,7 @@
 
 mod attribute;
 mod check;
+mod demo;
 mod experts;
 mod files;
 mod gate;
@@ -27,6 +28,7 @@ pub(crate) fn opprof(command: &OpprofCommand, console: &Console) -> Result<Exit,
         OpprofCommand::Calibrate(args) => attribute::calibrate(args, console),
         OpprofCommand::Experts(args) => experts::experts(args),
         OpprofCommand::Join(args) => join::join(args, console),
+        OpprofCommand::Demo(args) => demo::demo(args, console),
         OpprofCommand::Gate(args) => gate::gate(args, console),
     }
 }

@@ -130,13 +130,13 @@ fn children_cpu_s() -> anyhow::Result<f64> {
 }
 
 /// A server of ours; it is stopped when it goes out of scope.
-struct Server {
+pub(super) struct Server {
     child: Child,
     log: PathBuf,
 }
 
 impl Server {
-    fn start(command: &str, log: &Path, records: &Path) -> anyhow::Result<Self> {
+    pub(super) fn start(command: &str, log: &Path, records: &Path) -> anyhow::Result<Self> {
         let cannot = || format!("{}: cannot be written", log.display());
         let out = File::create(log).with_context(cannot)?;
         let child = Command::new("sh")
@@ -152,7 +152,7 @@ impl Server {
     }
 
     /// Waits until every endpoint takes a connection.
-    fn ready(mut self, endpoints: &[Endpoint], within: Span) -> anyhow::Result<Self> {
+    pub(super) fn ready(mut self, endpoints: &[Endpoint], within: Span) -> anyhow::Result<Self> {
         let deadline = Instant::now() + Duration::from_nanos(within.as_nanos());
         loop {
             let log = self.log.display();
@@ -170,7 +170,7 @@ impl Server {
     }
 
     /// Asks it to end, and makes it after a while.
-    fn stop(mut self) -> anyhow::Result<()> {
+    pub(super) fn stop(mut self) -> anyhow::Result<()> {
         self.end()
     }
 

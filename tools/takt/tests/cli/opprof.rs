@@ -197,3 +197,21 @@ fn a_simulated_scheduler_writes_records_that_hold_and_join_with_a_run() {
     let relative = ["mock", "--mode", "scheduler", "--opprof-dir", "records"];
     bench.takt(&relative).exits(3).says("records: is relative; give an absolute path");
 }
+
+#[test]
+fn a_run_records_the_turns_of_its_own_reactor_when_it_is_asked_to() {
+    let bench = Bench::new();
+    let mock = Mock::quick(&bench);
+    let turns = bench.path("turns").display().to_string();
+    let load = ["--concurrency", "4", "--requests", "100"];
+    bench.run(&mock.url(), &[&load[..], &["--turn-records", &turns]].concat()).exits(0);
+    let done = bench.takt(&["opprof", "check", "turns"]).exits(0);
+    assert!(done.stdout.contains("ends with its footer\nOK:"), "{}", done.stdout);
+    let done = bench.takt(&["opprof", "join", "out", "--records", "turns"]).exits(0);
+    assert!(done.stdout.contains("joined by the monotonic clock"), "{}", done.stdout);
+    let url = mock.url();
+    let args = ["run", "--url", &url, "--requests", "1", "--out", "b", "--concurrency", "1"];
+    let args = [&args[..], &["--model", "m", "--turn-records", "turns"]].concat();
+    bench.takt(&args).exits(3).says("--turn-records: turns: is relative");
+    assert!(!bench.path("b").exists());
+}
