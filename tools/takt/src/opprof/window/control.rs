@@ -19,7 +19,7 @@ use crate::config::{Config, Node, Origin, put};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::probe::Line;
-use crate::{flags, preflight, samples};
+use crate::{flags, preflight, run, samples};
 
 /// What drives a server's profiler.
 pub(super) struct Controller {
@@ -54,9 +54,10 @@ impl Controller {
         let [url] = &config.endpoint.urls[..] else {
             return Err(Failure::says(Exit::Input, "a window is of one server: give one --url"));
         };
-        let mut found = preflight::reach(std::slice::from_ref(url), REACH_WITHIN)?;
+        let tls = run::client_tls(&config, console)?;
+        let mut found = preflight::reach(std::slice::from_ref(url), REACH_WITHIN, tls.as_ref())?;
         let reached = found.pop().context("no address was reached").or_exit(Exit::Internal)?;
-        let mut line = Line::new(reached.target, ANSWER_WITHIN);
+        let mut line = Line::new(reached.target, tls, ANSWER_WITHIN);
         let request = |method, path: &str| request(&config, url, method, path).or_exit(Exit::Input);
         let mut server = server::describe(&mut line, |path| request(Method::Get, path))?;
         if let Some(log) = &args.server_log {
