@@ -159,6 +159,9 @@ pub struct ReadOutcome {
     pub bytes: usize,
     /// When the read returned, by [`Host::now`].
     pub at: Nanos,
+    /// When the last of the bytes came to this machine, by the same clock, where the host tells: before `at` by
+    /// as long as they lay in the socket.
+    pub arrived: Option<Nanos>,
     /// Whether to read again.
     pub then: Then,
 }

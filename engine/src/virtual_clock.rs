@@ -93,7 +93,7 @@ impl Host for VirtualClock {
     }
 
     fn read(&mut self, _stream: StreamId, _buf: &mut [u8]) -> io::Result<ReadOutcome> {
-        Ok(ReadOutcome { bytes: 0, at: self.now(), then: Then::Drained })
+        Ok(ReadOutcome { bytes: 0, at: self.now(), arrived: None, then: Then::Drained })
     }
 
     fn write(&mut self, _stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {

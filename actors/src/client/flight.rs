@@ -6,7 +6,7 @@ use takt_record::{
     Completed, Failure, FinishReason, Outcome, RequestKey, TokenCounts, TokenSource,
 };
 use takt_record::{Times, Token};
-use takt_time::Nanos;
+use takt_time::{Nanos, Span};
 
 use crate::api::Request;
 
@@ -128,6 +128,15 @@ impl Flight {
         self.times = Times { scheduled, issued, sent, ..Times::default() };
         self.attempts += 1;
         self.reused = false;
+    }
+
+    /// Bytes of the answer lay in the socket for `wait` before the read that returned at `at`. It counts when that
+    /// read brought the first byte, or the first token, which counts more.
+    pub(super) fn waited_in_socket(&mut self, wait: Span, at: Nanos, tokens_before: bool) {
+        let first_token = !tokens_before && self.times.first_token.is_some();
+        if first_token || self.times.first_byte == Some(at) {
+            self.times.socket_wait = Some(wait);
+        }
     }
 
     /// The record of a token of this request.

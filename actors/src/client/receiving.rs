@@ -1,6 +1,6 @@
 //! The way back: every byte is stamped when the read that brought it returned, and read at once.
 
-use takt_engine::{Close, StreamId, Then};
+use takt_engine::{Close, ReadOutcome, StreamId, Then};
 use takt_record::SharedPublisher;
 use takt_time::Nanos;
 use takt_wire::AnswerEvent;
@@ -33,7 +33,7 @@ impl Client {
                 }
             };
             if outcome.bytes > 0 {
-                self.received(stream, outcome.bytes, outcome.at, cx);
+                self.received(stream, &outcome, cx);
             }
             match outcome.then {
                 Then::More => {}
@@ -44,8 +44,9 @@ impl Client {
         cx.call_soon(ClientMsg::ReadOn(stream));
     }
 
-    /// The first `bytes` of the buffer came on `stream`.
-    fn received(&mut self, stream: StreamId, bytes: usize, at: Nanos, cx: &mut Cx<'_>) {
+    /// What `outcome` says is in the buffer came on `stream`.
+    fn received(&mut self, stream: StreamId, outcome: &ReadOutcome, cx: &mut Cx<'_>) {
+        let ReadOutcome { bytes, at, arrived, .. } = *outcome;
         let Some(connection) = self.connections.get_mut(stream) else { return };
         let State::Busy(key) = connection.state else { return self.unasked(stream, cx) };
         let Some(flight) = self.flights.get_mut(key) else { return };
@@ -55,10 +56,14 @@ impl Client {
                 self.endpoints[connection.endpoint].answered_again();
             }
         }
+        let tokens_before = flight.times.first_token.is_some();
         let mut ended = None;
         let mut sink = observer(flight, &self.publisher, at, &mut ended);
         let fed = connection.answer.feed(&self.buffer[..bytes], at, &mut sink);
         drop(sink);
+        if let Some(arrived) = arrived {
+            flight.waited_in_socket(at.saturating_since(arrived), at, tokens_before);
+        }
         if fed.progress {
             self.progress.set(Some(at));
         }

@@ -105,6 +105,12 @@ impl MioHost {
         self.sockets.secure.add_server(tls)
     }
 
+    /// From now on [`ReadOutcome::arrived`] is told of connections that are begun over TCP, with TLS or without:
+    /// the kernel stamps what comes in. Unix sockets have no such stamps.
+    pub fn stamp_arrivals(&mut self) {
+        self.sockets.arrivals.wanted = true;
+    }
+
     /// Reports [`Ready::Foreign`] with `token` each time that `fd` becomes readable, edge-triggered: its
     /// owner reads until there is nothing more. The descriptor stays its owner's, who must call
     /// [`MioHost::forget_foreign`] before closing it.
@@ -158,8 +164,10 @@ impl Host for MioHost {
     }
 
     fn read(&mut self, stream: StreamId, buf: &mut [u8]) -> io::Result<ReadOutcome> {
-        let (bytes, then) = self.sockets.read(stream, buf)?;
-        Ok(ReadOutcome { bytes, at: clock::now(), then })
+        let (bytes, then, stamp) = self.sockets.read(stream, buf)?;
+        let at = clock::now();
+        let arrived = stamp.and_then(|wall_ns| self.sockets.arrivals.instant(wall_ns, at));
+        Ok(ReadOutcome { bytes, at, arrived, then })
     }
 
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {

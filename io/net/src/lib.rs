@@ -29,6 +29,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod affinity;
+mod arrivals;
 mod clock;
 mod host;
 mod lateness;

@@ -13,11 +13,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use mio::Interest;
 use mio::event::Event;
 use mio::unix::SourceFd;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::{RecvFlags, SendFlags, sockopt};
 use takt_engine::{Ready, StreamId, Target};
 
 use crate::slots::{Entry, State, Stream};
 use crate::sockets::Sockets;
+use crate::sys;
 use crate::tls::{Buffers, ClientTls, Layer, ServerTls, Session, Shaken, Wire, server_name};
 use crate::token::Source;
 
@@ -32,7 +33,12 @@ pub(crate) struct Secure {
 }
 
 /// A socket as the TLS layer sees it.
-pub(crate) struct Raw<'a>(pub(crate) BorrowedFd<'a>);
+pub(crate) struct Raw<'a> {
+    fd: BorrowedFd<'a>,
+    stamped: bool,
+    /// The kernel's stamp of what was received last.
+    pub(crate) stamp: Option<u64>,
+}
 
 impl Secure {
     pub(crate) fn add_client(&mut self, tls: ClientTls) -> u32 {
@@ -97,7 +103,7 @@ impl Sockets {
         let Some(layer) = &mut stream.tls else { return true };
         layer.queued = false;
         let listener = layer.accepted_by;
-        match layer.shake(&mut Raw(stream.fd.as_fd()), &mut self.secure.buffers) {
+        match layer.shake(&mut Raw::of(stream.fd.as_fd(), false), &mut self.secure.buffers) {
             Ok(Shaken::Waits) => return true,
             Ok(Shaken::Done { resumed, readable }) => {
                 stream.state = State::Open;
@@ -134,7 +140,10 @@ impl Sockets {
     /// Ends a connection whose owner has closed it, once its ciphertext is on its way.
     pub(crate) fn leave(&mut self, mut stream: Stream) {
         let Some(layer) = &mut stream.tls else { return };
-        if let Ok(false) = layer.say_goodbye(&mut Raw(stream.fd.as_fd())) {
+        if let Ok(false) = layer.say_goodbye(&mut Raw::of(stream.fd.as_fd(), false)) {
+            // A peer that takes nothing more must not hold the descriptor for ever; one that is dead already
+            // does not.
+            let _ = sockopt::set_tcp_user_timeout(&stream.fd, LEAVE_WITHIN_MS);
             let fd = stream.fd.as_raw_fd();
             let id = self.slots.insert(Entry::Leaving(stream));
             let interest = Interest::READABLE | Interest::WRITABLE;
@@ -150,23 +159,37 @@ impl Sockets {
         let Some(Entry::Leaving(stream)) = self.slots.get_mut(id) else { return };
         let Some(layer) = &mut stream.tls else { return };
         let gone = event.is_error() || event.is_write_closed();
-        if gone || !matches!(layer.flush(&mut Raw(stream.fd.as_fd())), Ok(false)) {
+        if gone || !matches!(layer.flush(&mut Raw::of(stream.fd.as_fd(), false)), Ok(false)) {
             self.slots.remove(id);
         }
     }
 }
 
+impl<'a> Raw<'a> {
+    pub(crate) fn of(fd: BorrowedFd<'a>, stamped: bool) -> Self {
+        Self { fd, stamped, stamp: None }
+    }
+}
+
 impl Wire for Raw<'_> {
     fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let (_, bytes) = rustix::net::recv(self.0, buf, RecvFlags::empty())?;
+        if self.stamped {
+            let (bytes, stamp) = sys::receive_stamped(self.fd, buf)?;
+            self.stamp = stamp;
+            return Ok(bytes);
+        }
+        let (_, bytes) = rustix::net::recv(self.fd, buf, RecvFlags::empty())?;
         Ok(bytes)
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::net::send(self.0, bytes, SendFlags::NOSIGNAL)?)
+        Ok(rustix::net::send(self.fd, bytes, SendFlags::NOSIGNAL)?)
     }
 }
 
 fn unknown() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "no TLS configuration of this host has that number")
 }
+
+/// How long what a closed connection still has to send may stay unacknowledged.
+const LEAVE_WITHIN_MS: u32 = 30_000;

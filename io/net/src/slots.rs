@@ -29,6 +29,8 @@ pub(crate) struct Stream {
     pub(crate) read_closed: bool,
     /// A write fell short: its owner waits for [`takt_engine::Ready::Writable`].
     pub(crate) write_blocked: bool,
+    /// The kernel stamps what comes in.
+    pub(crate) stamped: bool,
     /// What lies between the socket and its owner.
     pub(crate) tls: Option<Box<Layer>>,
 }
@@ -70,7 +72,15 @@ pub(crate) struct Slots {
 
 impl Stream {
     pub(crate) fn new(fd: OwnedFd, family: Family, state: State) -> Self {
-        Self { fd, family, state, read_closed: false, write_blocked: false, tls: None }
+        Self {
+            fd,
+            family,
+            state,
+            read_closed: false,
+            write_blocked: false,
+            stamped: false,
+            tls: None,
+        }
     }
 }
 

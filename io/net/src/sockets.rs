@@ -29,11 +29,13 @@ use socket2::SockRef;
 use takt_engine::{Close, Ready, StreamId, Target, Then};
 use takt_time::{Nanos, Span};
 
+use crate::arrivals::Arrivals;
 use crate::clock;
 use crate::secure::{Raw, Secure};
 use crate::slots::{Entry, Family, Slots, State, Stream};
 use crate::socket::{self, Outcome};
 use crate::stats::HostStats;
+use crate::sys;
 use crate::token::Source;
 
 /// The sockets of one host.
@@ -42,6 +44,7 @@ pub(crate) struct Sockets {
     pub(crate) registry: Registry,
     pub(crate) slots: Slots,
     pub(crate) secure: Secure,
+    pub(crate) arrivals: Arrivals,
     /// Outcomes known before the kernel has anything to say; told by the next park.
     queued: Vec<Ready>,
     /// Listeners with more connections waiting than were taken at a time.
@@ -58,6 +61,7 @@ impl Sockets {
             registry,
             slots: Slots::default(),
             secure: Secure::default(),
+            arrivals: Arrivals::default(),
             queued: Vec::new(),
             unfinished: Vec::new(),
             paused: Vec::new(),
@@ -78,6 +82,10 @@ impl Sockets {
         };
         let mut stream = Stream::new(attempt.fd, attempt.family, state);
         stream.tls = tls;
+        if self.arrivals.wanted && stream.family == Family::Tcp {
+            self.arrivals.ask(stream.fd.as_fd())?;
+            stream.stamped = true;
+        }
         let id = match attempt.outcome {
             Outcome::UnderWay => self.add_stream(stream)?,
             Outcome::Connected => {
@@ -114,17 +122,22 @@ impl Sockets {
         SockRef::from(fd).local_addr().ok()?.as_socket()
     }
 
-    pub(crate) fn read(&mut self, id: StreamId, buf: &mut [u8]) -> io::Result<(usize, Then)> {
+    /// Reads; tells the kernel's stamp of the last segment, where there is one.
+    pub(crate) fn read(
+        &mut self,
+        id: StreamId,
+        buf: &mut [u8],
+    ) -> io::Result<(usize, Then, Option<u64>)> {
         let stream = self.slots.stream_mut(id).ok_or(ErrorKind::NotConnected)?;
         self.stats.reads += 1;
         if let Some(layer) = &mut stream.tls {
             let end_is_near = stream.read_closed;
-            return layer.read(
-                &mut Raw(stream.fd.as_fd()),
-                buf,
-                end_is_near,
-                &mut self.secure.buffers,
-            );
+            let mut raw = Raw::of(stream.fd.as_fd(), stream.stamped);
+            let read = layer.read(&mut raw, buf, end_is_near, &mut self.secure.buffers);
+            return read.map(|(bytes, then)| (bytes, then, raw.stamp));
+        }
+        if stream.stamped {
+            return read_stamped(stream, buf);
         }
         let room = buf.len();
         let (bytes, then) = match rustix::net::recv(&stream.fd, buf, RecvFlags::empty()) {
@@ -135,7 +148,7 @@ impl Sockets {
             Err(Errno::INTR) => (0, Then::More),
             Err(error) => return Err(error.into()),
         };
-        Ok((bytes, then))
+        Ok((bytes, then, None))
     }
 
     pub(crate) fn write(&mut self, id: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
@@ -144,7 +157,7 @@ impl Sockets {
         if let Some(layer) = &mut stream.tls {
             let wanted: usize = bufs.iter().map(|slice| slice.len()).sum();
             let written =
-                layer.write(&mut Raw(stream.fd.as_fd()), bufs, &mut self.secure.buffers)?;
+                layer.write(&mut Raw::of(stream.fd.as_fd(), false), bufs, &mut self.secure.buffers)?;
             stream.write_blocked |= written < wanted;
             return Ok(written);
         }
@@ -269,7 +282,7 @@ impl Sockets {
             && let Some(layer) = &mut stream.tls
             && layer.owes()
         {
-            match layer.flush(&mut Raw(stream.fd.as_fd())) {
+            match layer.flush(&mut Raw::of(stream.fd.as_fd(), false)) {
                 Ok(true) => {}
                 Ok(false) => return,
                 // The next read or write says what it is.
@@ -353,6 +366,19 @@ impl Sockets {
         }
         registered
     }
+}
+
+/// The read of a stream whose bytes are stamped; means what the other one means.
+fn read_stamped(stream: &Stream, buf: &mut [u8]) -> io::Result<(usize, Then, Option<u64>)> {
+    let room = buf.len();
+    Ok(match sys::receive_stamped(stream.fd.as_fd(), buf) {
+        Ok((0, _)) if room > 0 => (0, Then::End, None),
+        Ok((bytes, stamp)) if bytes == room || stream.read_closed => (bytes, Then::More, stamp),
+        Ok((bytes, stamp)) => (bytes, Then::Drained, stamp),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => (0, Then::Drained, None),
+        Err(error) if error.kind() == ErrorKind::Interrupted => (0, Then::More, None),
+        Err(error) => return Err(error),
+    })
 }
 
 fn listen_for(

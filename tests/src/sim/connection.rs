@@ -132,7 +132,7 @@ impl Connection {
             around.queue.push(now + around.link.latency, Event::Pump(self.id, peer));
         }
         let then = self.after_read(side, bytes, bytes == buf.len(), around)?;
-        Ok(ReadOutcome { bytes, at: now, then })
+        Ok(ReadOutcome { bytes, at: now, arrived: None, then })
     }
 
     fn after_read(

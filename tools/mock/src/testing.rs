@@ -285,7 +285,7 @@ impl Host for TestHost {
             (true, false) => Then::Drained,
             (false, _) => Then::More,
         };
-        Ok(ReadOutcome { bytes, at, then })
+        Ok(ReadOutcome { bytes, at, arrived: None, then })
     }
 
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {

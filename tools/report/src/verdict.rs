@@ -38,6 +38,9 @@ pub struct Limits {
     pub coalesced: f64,
     /// Share of successes whose token counts contradict each other.
     pub disagreeing: f64,
+    /// Share of the time to the first token (or byte) that it lay in the socket, on average, where the kernel's
+    /// stamps tell.
+    pub socket_wait: f64,
     /// Closed loop: busy share of the reactor from which on the client is what is measured.
     pub busy: f64,
 }
@@ -55,6 +58,7 @@ impl Default for Limits {
             casualties: 0.01,
             coalesced: 0.05,
             disagreeing: 0.01,
+            socket_wait: 0.05,
             busy: 0.9,
         }
     }
@@ -235,6 +239,16 @@ fn service(
                 }
             });
         }
+    }
+    let first = result.ttft_ms.from_send.or(result.first_byte_ms);
+    if let (Some(waited), Some(first)) = (result.socket_wait_ms, first) {
+        bench.above("socket_wait", waited.mean / first.mean, limits.socket_wait, || {
+            format!(
+                "First tokens lay in the socket for {:.3} ms on average before they were read, out of \
+                 {:.3} ms: the client is late to read (engine.ttft: arrival leaves that out).",
+                waited.mean, first.mean
+            )
+        });
     }
     let Some(tokens) = &result.tokens else { return };
     let share = tokens.coalesced_share.unwrap_or(0.0);

@@ -80,7 +80,7 @@ fn serve(tell: Sender<SocketAddr>, give: &Sender<Remote<ServerMsg>>) -> anyhow::
     let mut config = ServerConfig::new(listen, Mode::Timed(timed));
     config.anchor = takt_net::anchor();
     // Whoever asked for the server waits for this.
-    let listening = move |address| _ = tell.send(address);
+    let listening = move |address: Option<SocketAddr>| _ = address.map(|at| tell.send(at));
     crate::mock::serve(Server::new(config)?, None, WaitMode::default(), listening, |stop| {
         drop(give.send(stop));
         Ok(())

@@ -33,6 +33,8 @@ pub(crate) struct Work {
     pub(crate) session_key: u64,
     /// What https:// addresses must show; [`crate::preflight::TLS`] is its number.
     pub(crate) tls: Option<ClientTls>,
+    /// The kernel stamps what comes in.
+    pub(crate) stamp_arrivals: bool,
     pub(crate) wait: WaitMode,
     pub(crate) core: Option<usize>,
     pub(crate) idle_timeout: Option<Span>,
@@ -61,6 +63,9 @@ pub(crate) fn run<F>(
         console.debug(format!("the reactor has its core at nice {nice}"));
     }
     let mut host = MioHost::new(work.wait).or_exit(Exit::Setup)?;
+    if work.stamp_arrivals {
+        host.stamp_arrivals();
+    }
     if let Some(tls) = work.tls.take() {
         let number = host.add_client_tls(tls);
         debug_assert_eq!(number, crate::preflight::TLS);
@@ -243,6 +248,7 @@ mod tests {
             phases: vec![phase],
             session_key: 0,
             tls: None,
+            stamp_arrivals: false,
             wait: WaitMode::Park,
             core: None,
             idle_timeout: None,

@@ -124,6 +124,7 @@ pub(crate) fn measure(
         phases,
         session_key: plan.session_key(),
         tls,
+        stamp_arrivals: config.stamps.kernel,
         wait: config.wait,
         core: config.core,
         idle_timeout: config.limits.endpoint_response_idle_timeout,

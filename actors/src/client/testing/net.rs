@@ -296,7 +296,7 @@ impl Host for Net {
             (_, false) if bytes == buf.len() => Then::More,
             (_, false) => Then::Drained,
         };
-        Ok(ReadOutcome { bytes, at: self.now, then })
+        Ok(ReadOutcome { bytes, at: self.now, arrived: None, then })
     }
 
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {

@@ -177,6 +177,30 @@ fn c8_full_socket_is_written_as_it_drains() {
 }
 
 #[test]
+fn c8_a_socket_that_does_not_drain_stalls_nobody_else() {
+    let mut rig = Rig::new(|_| {});
+    rig.net().room = 10;
+    rig.net().drains = false;
+    rig.issue();
+    rig.run(us(200));
+    // The first one is stuck half-way; sockets have room again for those who come now.
+    rig.net().room = usize::MAX;
+    for _ in 0..50 {
+        rig.issue();
+    }
+    rig.run(ms(1));
+    let answers = rig.answers();
+    assert_eq!(answers.len(), 50);
+    for answer in answers.iter() {
+        let times = answer.completed.times;
+        let waited = times.first_byte.expect("answered").saturating_since(times.sent.expect("sent"));
+        assert!(waited <= us(60), "{waited} for an answer that takes 50 us");
+        let writing = times.written.expect("written").saturating_since(times.sent.expect("sent"));
+        assert!(writing <= us(5), "{writing}");
+    }
+}
+
+#[test]
 fn answer_before_the_request_is_written_stands_and_closes() {
     let mut rig = Rig::new(|_| {});
     rig.net().room = 10;

@@ -95,6 +95,32 @@ fn a_handshake_without_end_is_ended_by_the_connect_timeout_at_its_stage() {
 }
 
 #[test]
+fn c1_a_cap_is_never_exceeded_whatever_closes_and_comes_back() {
+    for (cap, load) in [(3, 4), (45, 360), (1, 50)] {
+        let mut rig = Rig::new(|config| config.max_connections = Some(cap)).serve(|asked| {
+            // Every third connection is closed by the server, every fifth is reset.
+            match asked.connection % 15 {
+                3 | 6 | 9 | 12 => vec![Act::Send(us(50), answer()), Act::End(us(60))],
+                5 | 10 => vec![Act::Reset(us(30))],
+                _ => vec![Act::Send(us(50), answer())],
+            }
+        });
+        for _ in 0..load {
+            rig.issue();
+        }
+        rig.then_issue(2_000);
+        let mut most = 0;
+        while (rig.answers().len() as u64) < rig.issued() {
+            rig.run(us(7));
+            let open = rig.net().open();
+            assert!(open <= cap, "{open} open, {cap} allowed");
+            most = most.max(open);
+        }
+        assert_eq!(most, cap, "it is used in full");
+    }
+}
+
+#[test]
 fn c2_when_this_machine_gives_no_more_connections_those_that_stand_serve_all() {
     // Each answer takes 1 ms and the machine gives four connections: twelve requests take three rounds.
     let mut rig = Rig::new(|_| {})

@@ -1,8 +1,8 @@
 //! The rows of the case list that are about numbers, by name.
 
-use takt_record::{ErrorKind, PhasePlan, PhaseState, RampRates};
+use takt_record::{ErrorKind, PhasePlan, PhaseState, RampRates, VerdictStatus};
 
-use crate::run::{Run, closed, failed, near, ok, open};
+use crate::run::{Request, Run, closed, failed, near, ok, open};
 
 /// T1: two chunks for nine tokens, four of them in the first.
 #[test]
@@ -230,4 +230,57 @@ fn a_ramp_says_from_where_to_where_and_that_its_rate_is_a_mean() {
     let text = takt_report::render(&result);
     assert!(text.contains("ramp 0 to 20/s"), "{text}");
     assert!(text.contains("11.11 requests/s sent in the mean"), "{text}");
+}
+
+/// Several endpoints: what became of the requests to each.
+#[test]
+fn requests_are_counted_under_their_endpoints() {
+    let mut run = Run::new(vec![closed("p", 1)]);
+    run.plan.config["endpoint"]["url"] = serde_json::json!(["http://a", "http://b", "http://c"]);
+    run.phase(0, 0.0, 100.0);
+    let to = |mut request: Request, endpoint| {
+        request.done.endpoint = endpoint;
+        request
+    };
+    run.add(&to(ok(0, 0.0, 10.0), 0)).add(&to(ok(1, 0.0, 10.0), 1));
+    run.add(&to(failed(2, 0.0, 10.0), 1)).add(&to(ok(3, 0.0, 200.0), 1));
+    let endpoints = run.only_phase().endpoints.expect("there are several");
+    let counts: Vec<_> =
+        endpoints.iter().map(|e| (&*e.url, e.ended, e.succeeded, e.failed)).collect();
+    // The last one ended late: it counts as ended alone.
+    assert_eq!(counts, [("http://a", 1, 1, 0), ("http://b", 3, 1, 1), ("http://c", 0, 0, 0)]);
+    let text = takt_report::render(&run.result());
+    assert!(text.contains("http://b: 3 ended, 1 succeeded, 1 failed"), "{text}");
+}
+
+/// The kernel's stamps: how long first tokens lay in the socket, and a TTFT that leaves that out.
+#[test]
+fn socket_waits_are_a_distribution_and_leave_the_first_token_where_that_is_asked_for() {
+    for (asked, ttft) in [("read", 50.0), ("arrival", 40.0)] {
+        let mut run = Run::new(vec![closed("p", 1)]);
+        run.plan.config["engine"]["ttft"] = serde_json::json!(asked);
+        let mut request = ok(0, 0.0, 150.0).streamed(&[(50.0, None), (150.0, None)], 2);
+        request.done.times.socket_wait = Some(takt_time::Span::from_millis(10));
+        run.phase(0, 0.0, 150.0).add(&request);
+        let result = run.result();
+        let phase = &result.phases[0];
+        near(phase.socket_wait_ms.unwrap().mean, 10.0);
+        near(phase.ttft_ms.from_send.unwrap().mean, ttft);
+        near(phase.tpot_ms.unwrap().mean, 100.0);
+        // A fifth, and more, of the time to the first token: the client is late to read.
+        let reason = result.verdict.reasons.iter().find(|r| r.name == "socket_wait").unwrap();
+        near(reason.value, 10.0 / ttft);
+        assert_eq!(reason.status, VerdictStatus::Suspect);
+    }
+}
+
+/// C5: what was tried before the address that is used.
+#[test]
+fn c5_notes_about_addresses_are_in_the_report() {
+    let mut run = Run::new(vec![closed("p", 1)]);
+    let note = "[::1]:8000: Connection refused; using 127.0.0.1:8000";
+    run.plan.host = serde_json::json!({"endpoints": [{"url": "http://localhost:8000", "notes": [note]}]});
+    run.phase(0, 0.0, 10.0).add(&ok(0, 0.0, 10.0));
+    let text = takt_report::render(&run.result());
+    assert!(text.contains(&format!("note: {note}")), "{text}");
 }

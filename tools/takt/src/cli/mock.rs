@@ -1,8 +1,10 @@
 //! The flags of `takt mock`.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use takt_mock::{CountDistribution, ErrorShare, SpanDistribution};
@@ -15,9 +17,9 @@ use super::SchedulerArgs;
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct MockArgs {
-    /// Where to listen; port 0 takes any free one, which is printed
+    /// Where to listen: an address and port (0 takes any free one, which is printed), or unix:/path
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8000")]
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: Door,
     /// How to answer
     #[arg(long, value_enum, default_value_t = MockMode::Timed)]
     pub(crate) mode: MockMode,
@@ -83,6 +85,36 @@ pub(crate) struct MockArgs {
     pub(crate) core: Option<usize>,
     #[command(flatten)]
     pub(crate) scheduler: SchedulerArgs,
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl FromStr for Door {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("unix:") {
+            Some(path) if path.starts_with('/') => Ok(Self::Unix(path.into())),
+            Some(_) => Err("a socket's path begins with a slash: unix:/run/server.sock".to_owned()),
+            None => text.parse().map(Self::Tcp).map_err(|_| {
+                "write an address and port such as 127.0.0.1:8000, or unix:/run/server.sock".to_owned()
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
 }
 
 /// How the server answers.

@@ -18,7 +18,7 @@ use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 pub(crate) use endpoint::EndpointArgs;
 pub(crate) use init::{InitArgs, Template};
-pub(crate) use mock::{MockArgs, MockMode};
+pub(crate) use mock::{Door, MockArgs, MockMode};
 pub(crate) use opprof::{
     CheckArgs, DemoArgs, ExpertsArgs, GateArgs, JoinArgs, OpprofCommand, PairArgs, RunConfig,
     TraceArgs,

@@ -202,8 +202,20 @@ pub(crate) static ENGINE: Level = Level {
             "who waits for the moments of a schedule: the reactor, or a clock outside it",
         ),
         key("pacer_core", "whole number", "not pinned", "core that such a clock is pinned to"),
+        key(
+            "rx_timestamps",
+            "`user` or `kernel`",
+            "user",
+            "`kernel`: how long first tokens lay in the socket, as `socket_wait_ms`",
+        ),
+        key(
+            "ttft",
+            "`read` or `arrival`",
+            "read",
+            "whether TTFT ends when the first token was read, or when it came to this machine",
+        ),
     ],
-    later: &["rx_timestamps"],
+    later: &[],
 };
 
 pub(crate) static CONNECTIONS: Level = Level {

@@ -29,6 +29,7 @@ mod secret;
 mod set;
 mod size;
 mod slo;
+mod stamps;
 #[cfg(test)]
 mod tests;
 mod vars;
@@ -59,6 +60,7 @@ pub(crate) use set::{apply as apply_set, put};
 
 use reader::Table;
 use slo::Slo;
+use stamps::Stamps;
 
 /// A configuration, checked as far as that goes without looking at data sets and endpoints.
 #[derive(Clone, Debug)]
@@ -74,6 +76,7 @@ pub(crate) struct Config {
     pub(crate) pacer: Pacer,
     /// The core that it is pinned to, when it is not the reactor.
     pub(crate) pacer_core: Option<usize>,
+    pub(crate) stamps: Stamps,
     pub(crate) connections: ConnectionsConfig,
     /// What the journal keeps.
     pub(crate) journal: Journal,
@@ -139,6 +142,10 @@ impl Config {
         let endpoint = root.need("endpoint", "give its `url` (--url http://127.0.0.1:8000)")?;
         let endpoint = EndpointConfig::read(&endpoint.table(&keys::ENDPOINT)?)?;
         let (wait, core, (pacer, pacer_core)) = engine(&root)?;
+        let stamps = match root.get("engine") {
+            Some(field) => Stamps::read(&field.table(&keys::ENGINE)?, &endpoint)?,
+            None => Stamps::default(),
+        };
         let connections = ConnectionsConfig::read(&root, &endpoint)?;
         let seed = root.get("seed").map_or(Ok(DEFAULT_SEED), |f| f.count(0, u64::MAX))?;
         let (order, rng) = (OrderKind::read(&root)?, Generator::read(&root)?);
@@ -168,6 +175,7 @@ impl Config {
             core,
             pacer,
             pacer_core,
+            stamps,
             connections,
             journal,
             seed,

@@ -20,7 +20,7 @@ use takt_mock::{
 use takt_net::tls::{ServerOptions, ServerTls};
 use takt_net::{MioHost, WaitMode, affinity, limits, signals};
 
-use crate::cli::{MockArgs, MockMode};
+use crate::cli::{Door, MockArgs, MockMode};
 use crate::config::nearest;
 use crate::exit::{Exit, Failure, OrExit as _};
 use scheduler::SchedulerFiles;
@@ -54,6 +54,8 @@ pub(crate) fn mock(args: &MockArgs) -> Result<Exit, Failure> {
         }
         _ => None,
     };
+    let door = args.listen.clone();
+    let listening = move |address: Option<SocketAddr>| say(&address.map_or(door, Door::Tcp));
     let served = serve(server, tls, args.wait, listening, |stop| {
         signals::on_stop(move |_, _| drop(stop.send(ServerMsg::Stop)))
     });
@@ -75,15 +77,13 @@ pub(crate) fn serve(
     server: Server,
     tls: Option<ServerTls>,
     wait: WaitMode,
-    listening: impl FnOnce(SocketAddr) + Send + 'static,
+    listening: impl FnOnce(Option<SocketAddr>) + Send + 'static,
     stop: impl FnOnce(Remote<ServerMsg>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let (tell, failed) = channel();
     let server = server.on_listening(move |bound| match bound {
         Ok(address) => {
-            if let Some(address) = address {
-                listening(address);
-            }
+            listening(address);
         }
         // Read below, once the system has stopped.
         Err(error) => drop(tell.send(error)),
@@ -104,10 +104,10 @@ pub(crate) fn serve(
     }
 }
 
-fn listening(address: SocketAddr) {
+fn say(door: &Door) {
     let mut out = io::stdout().lock();
     // A server whose stdout is closed serves all the same.
-    drop(writeln!(out, "listening on {address}").and_then(|()| out.flush()));
+    drop(writeln!(out, "listening on {door}").and_then(|()| out.flush()));
 }
 
 fn config(args: &MockArgs) -> anyhow::Result<ServerConfig> {
@@ -129,12 +129,14 @@ fn config(args: &MockArgs) -> anyhow::Result<ServerConfig> {
             anyhow::bail!("{flag}: has no effect without --mode hostile");
         }
     }
-    let at = match args.tls_cert {
-        Some(_) => {
+    let at = match (&args.listen, &args.tls_cert) {
+        (Door::Tcp(to), Some(_)) => {
             let layer = TlsLayer { config: TLS, name: "".into() };
-            Target::Tls { to: args.listen, from: None, layer }
+            Target::Tls { to: *to, from: None, layer }
         }
-        None => Target::tcp(args.listen),
+        (Door::Tcp(to), None) => Target::tcp(*to),
+        (Door::Unix(path), None) => Target::Unix(path.clone()),
+        (Door::Unix(_), Some(_)) => anyhow::bail!("--tls-cert: has no effect on a unix socket"),
     };
     let mut config = ServerConfig::new(at, mode);
     config.model.clone_from(&args.model);

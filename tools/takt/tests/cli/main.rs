@@ -11,6 +11,7 @@ mod accuracy;
 mod bench;
 mod cases;
 mod config;
+mod connections;
 mod control;
 mod disk;
 mod ending;

@@ -4,14 +4,15 @@
 //! memory (`VmRSS` of `/proc/PID/status`) is read every few seconds. Once the run has settled the figure
 //! must stay where it is: the greatest reading may not be more than a share above the first.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
 use super::flags;
+use super::own::{Mock, Scratch, Stopped, build, resident_kib};
 
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
@@ -89,8 +90,8 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         build(root, &options.profile)?;
     }
     let program = root.join("target").join(&options.profile).join("takt");
-    let folder = scratch()?;
-    let outcome = measure(&program, &folder.0, options)?;
+    let folder = Scratch::new()?;
+    let outcome = measure(&program, folder.path(), options)?;
     println!("\n{}", outcome.says(options));
     ensure!(outcome.succeeded == options.requests, "{} requests succeeded", outcome.succeeded);
     let growth = outcome.growth();
@@ -98,17 +99,6 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         bail!("the run was over before it had settled: give more --requests or less --settle");
     };
     ensure!(growth <= options.limit, "memory grew by {:.1} %", growth * 100.0);
-    Ok(())
-}
-
-fn build(root: &Path, profile: &str) -> anyhow::Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "-p", "takt"]).current_dir(root);
-    if profile == "release" {
-        command.arg("--release");
-    }
-    ensure!(command.status()?.success(), "takt does not build");
     Ok(())
 }
 
@@ -148,7 +138,7 @@ impl Outcome {
 }
 
 fn measure(program: &Path, folder: &Path, options: &Options) -> anyhow::Result<Outcome> {
-    let server = Server::start(program)?;
+    let server = Mock::start(program, &["--mode", "instant"])?;
     let connections = options.connections.to_string();
     let requests = options.requests.to_string();
     let journal = format!("journal={}", options.journal);
@@ -195,63 +185,6 @@ fn measure(program: &Path, folder: &Path, options: &Options) -> anyhow::Result<O
     Ok(outcome)
 }
 
-/// `VmRSS` of a process; `None` when it is gone.
-fn resident_kib(pid: u32) -> Option<u64> {
-    resident(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
-}
-
-fn resident(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok()
-}
-
-/// A process that does not outlive its owner.
-struct Stopped(Child);
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// `takt mock --mode instant` on a port of its own.
-struct Server {
-    url: String,
-    _process: Stopped,
-}
-
-impl Server {
-    fn start(program: &Path) -> anyhow::Result<Self> {
-        let mut command = Command::new(program);
-        command.args(["mock", "--mode", "instant", "--listen", "127.0.0.1:0"]);
-        let mut process = Stopped(command.stdout(Stdio::piped()).spawn().context("starting takt")?);
-        let stdout = process.0.stdout.take().context("the server has no output")?;
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line)?;
-        let address =
-            line.trim().strip_prefix("listening on ").context("the server says no address")?;
-        Ok(Self { url: format!("http://{address}"), _process: process })
-    }
-}
-
-/// A folder that is removed with its contents.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left is in the folder of temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn scratch() -> anyhow::Result<Scratch> {
-    let path = std::env::temp_dir().join(format!("takt-memory-{}", std::process::id()));
-    std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
-    Ok(Scratch(path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,13 +201,6 @@ mod tests {
         );
         assert_eq!(outcome(&[1000, 900]).growth(), Some(0.0));
         assert_eq!(outcome(&[1000]).growth(), None);
-    }
-
-    #[test]
-    fn resident_memory_is_read_as_the_kernel_writes_it() {
-        assert_eq!(resident("Name:\ttakt\nVmRSS:\t   12345 kB\nThreads:\t3\n"), Some(12_345));
-        assert_eq!(resident("Name:\ttakt\n"), None);
-        assert!(resident_kib(std::process::id()).is_some_and(|kib| kib > 100));
     }
 
     #[test]

@@ -13,9 +13,12 @@ mod flags;
 mod machine;
 mod memory;
 mod options;
+mod own;
 mod rounds;
 mod server;
+mod streams;
 mod threads;
+mod tls;
 
 use std::path::Path;
 use std::process::Command;
@@ -31,20 +34,30 @@ use server::{Server, ServerKind};
 /// Rounds that do not count are repeated, up to this many for each that was asked for.
 const TRIES: usize = 3;
 
-/// Runs `bench wrk`, `bench server` or `bench memory`.
+/// Runs `bench wrk`, `bench server`, `bench memory`, `bench streams` or `bench tls`.
 ///
 /// # Errors
 /// A program is missing or fails, or the flags cannot be followed.
 pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     let Some((which, rest)) = words.split_first() else {
-        bail!("bench what? wrk, server or memory\n\n{}\n\n{}", options::USAGE, memory::USAGE);
+        let usages = [options::USAGE, memory::USAGE, streams::USAGE, tls::USAGE].join("\n\n");
+        bail!("bench what? wrk, server, memory, streams or tls\n\n{usages}");
     };
     if rest.iter().any(|word| word == "--help" || word == "-h") {
-        println!("{}", if which == "memory" { memory::USAGE } else { options::USAGE });
+        let usage = match which.as_str() {
+            "memory" => memory::USAGE,
+            "streams" => streams::USAGE,
+            "tls" => tls::USAGE,
+            _ => options::USAGE,
+        };
+        println!("{usage}");
         return Ok(());
     }
-    if which == "memory" {
-        return memory::run(root, &memory::Options::read(rest)?);
+    match which.as_str() {
+        "memory" => return memory::run(root, &memory::Options::read(rest)?),
+        "streams" => return streams::run(root, &streams::Options::read(rest)?),
+        "tls" => return tls::run(root, &tls::Options::read(rest)?),
+        _ => {}
     }
     let options = Options::read(rest)?;
     match which.as_str() {
