@@ -156,8 +156,11 @@ impl Sockets {
         self.stats.writes += 1;
         if let Some(layer) = &mut stream.tls {
             let wanted: usize = bufs.iter().map(|slice| slice.len()).sum();
-            let written =
-                layer.write(&mut Raw::of(stream.fd.as_fd(), false), bufs, &mut self.secure.buffers)?;
+            let written = layer.write(
+                &mut Raw::of(stream.fd.as_fd(), false),
+                bufs,
+                &mut self.secure.buffers,
+            )?;
             stream.write_blocked |= written < wanted;
             return Ok(written);
         }

@@ -85,7 +85,8 @@ impl RunFold {
 
     /// Has the time to the first token end when it arrived, where the configuration asks for that.
     fn count_from_arrival(&mut self) {
-        let asked = self.plan.config.pointer("/engine/ttft").and_then(serde_json::Value::as_str);
+        let asked =
+            self.plan.config.pointer("/engine/ttft_until").and_then(serde_json::Value::as_str);
         for tracked in self.phases.iter_mut().filter_map(|phase| phase.tracked.as_mut()) {
             tracked.by_arrival = asked == Some("arrival");
         }

@@ -245,7 +245,7 @@ fn service(
         bench.above("socket_wait", waited.mean / first.mean, limits.socket_wait, || {
             format!(
                 "First tokens lay in the socket for {:.3} ms on average before they were read, out of \
-                 {:.3} ms: the client is late to read (engine.ttft: arrival leaves that out).",
+                 {:.3} ms: the client is late to read (engine.ttft_until: arrival leaves that out).",
                 waited.mean, first.mean
             )
         });

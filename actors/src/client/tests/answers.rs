@@ -193,7 +193,8 @@ fn c8_a_socket_that_does_not_drain_stalls_nobody_else() {
     assert_eq!(answers.len(), 50);
     for answer in answers.iter() {
         let times = answer.completed.times;
-        let waited = times.first_byte.expect("answered").saturating_since(times.sent.expect("sent"));
+        let waited =
+            times.first_byte.expect("answered").saturating_since(times.sent.expect("sent"));
         assert!(waited <= us(60), "{waited} for an answer that takes 50 us");
         let writing = times.written.expect("written").saturating_since(times.sent.expect("sent"));
         assert!(writing <= us(5), "{writing}");

@@ -258,7 +258,7 @@ fn requests_are_counted_under_their_endpoints() {
 fn socket_waits_are_a_distribution_and_leave_the_first_token_where_that_is_asked_for() {
     for (asked, ttft) in [("read", 50.0), ("arrival", 40.0)] {
         let mut run = Run::new(vec![closed("p", 1)]);
-        run.plan.config["engine"]["ttft"] = serde_json::json!(asked);
+        run.plan.config["engine"]["ttft_until"] = serde_json::json!(asked);
         let mut request = ok(0, 0.0, 150.0).streamed(&[(50.0, None), (150.0, None)], 2);
         request.done.times.socket_wait = Some(takt_time::Span::from_millis(10));
         run.phase(0, 0.0, 150.0).add(&request);
@@ -279,7 +279,8 @@ fn socket_waits_are_a_distribution_and_leave_the_first_token_where_that_is_asked
 fn c5_notes_about_addresses_are_in_the_report() {
     let mut run = Run::new(vec![closed("p", 1)]);
     let note = "[::1]:8000: Connection refused; using 127.0.0.1:8000";
-    run.plan.host = serde_json::json!({"endpoints": [{"url": "http://localhost:8000", "notes": [note]}]});
+    run.plan.host =
+        serde_json::json!({"endpoints": [{"url": "http://localhost:8000", "notes": [note]}]});
     run.phase(0, 0.0, 10.0).add(&ok(0, 0.0, 10.0));
     let text = takt_report::render(&run.result());
     assert!(text.contains(&format!("note: {note}")), "{text}");

@@ -102,7 +102,8 @@ impl FromStr for Door {
             Some(path) if path.starts_with('/') => Ok(Self::Unix(path.into())),
             Some(_) => Err("a socket's path begins with a slash: unix:/run/server.sock".to_owned()),
             None => text.parse().map(Self::Tcp).map_err(|_| {
-                "write an address and port such as 127.0.0.1:8000, or unix:/run/server.sock".to_owned()
+                "write an address and port such as 127.0.0.1:8000, or unix:/run/server.sock"
+                    .to_owned()
             }),
         }
     }

@@ -209,7 +209,7 @@ pub(crate) static ENGINE: Level = Level {
             "`kernel`: how long first tokens lay in the socket, as `socket_wait_ms`",
         ),
         key(
-            "ttft",
+            "ttft_until",
             "`read` or `arrival`",
             "read",
             "whether TTFT ends when the first token was read, or when it came to this machine",

@@ -34,7 +34,7 @@ impl Config {
                 "pacer": self.pacer.word(),
                 "pacer_core": self.pacer_core,
                 "rx_timestamps": self.stamps.words().0,
-                "ttft": self.stamps.words().1,
+                "ttft_until": self.stamps.words().1,
             },
             "connections": self.connections.to_json(self.endpoint.urls.len(), self.endpoint.has_tls()),
             "journal": self.journal.word(),

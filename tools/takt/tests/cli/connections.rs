@@ -13,7 +13,8 @@ fn requests_are_counted_under_each_of_several_endpoints() {
         let balance = format!("connections.balance={balance}");
         let _ = std::fs::remove_dir_all(bench.path("out"));
         let args = ["--url", &urls[1], "--url", &urls[2], "--concurrency", "6"];
-        let done = bench.run(&urls[0], &[&args[..], &["--requests", "60", "--set", &balance]].concat());
+        let done =
+            bench.run(&urls[0], &[&args[..], &["--requests", "60", "--set", &balance]].concat());
         let done = done.exits(0);
         let result = bench.result();
         let endpoints = result["phases"][0]["endpoints"].as_array().unwrap();
@@ -27,7 +28,9 @@ fn requests_are_counted_under_each_of_several_endpoints() {
         let sum: u64 = endpoints.iter().map(|e| e["ended"].as_u64().unwrap()).sum();
         assert_eq!(sum, 60);
     }
-    bench.run(&urls[0], &["--concurrency", "1", "--set", "connections.balance=round_robin"]).exits(2);
+    bench
+        .run(&urls[0], &["--concurrency", "1", "--set", "connections.balance=round_robin"])
+        .exits(2);
 }
 
 #[test]
@@ -128,7 +131,11 @@ fn c2_what_open_files_or_ports_do_not_allow_is_said_before_the_start() {
     let args = [&args[..], &["--requests", "600", "--out", "out"]].concat();
     let running = crate::bench::Running::start_after(&bench, "ulimit -n 200", &args);
     let done = running.done();
-    assert!(done.stderr.contains("300 connections are wanted, open files allow"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("300 connections are wanted, open files allow"),
+        "{}",
+        done.stderr
+    );
     // What there is serves all, and the verdict knows.
     assert_eq!(done.code, 0, "{}", done.stderr);
     let result = bench.result();
@@ -146,7 +153,7 @@ fn the_kernel_tells_how_long_first_tokens_lay_in_the_socket_plain_and_over_tls()
         let mock = Mock::start(&bench, &[&QUICK[..], if secure { &serve } else { &[] }].concat());
         let url = if secure { mock.url().replace("http", "https") } else { mock.url() };
         let _ = std::fs::remove_dir_all(bench.path("out"));
-        let stamps = ["--set", "engine={rx_timestamps: kernel, ttft: arrival}"];
+        let stamps = ["--set", "engine={rx_timestamps: kernel, ttft_until: arrival}"];
         let ca = ["--cacert", &tls[2]];
         let args = ["--concurrency", "4", "--requests", "200"];
         let more = if secure { &ca[..] } else { &[] };
@@ -164,6 +171,6 @@ fn the_kernel_tells_how_long_first_tokens_lay_in_the_socket_plain_and_over_tls()
         bench.takt(&["report", "out"]).exits(0);
     }
     let mock = Mock::quick(&bench);
-    let args = ["--concurrency", "1", "--set", "engine.ttft=arrival"];
+    let args = ["--concurrency", "1", "--set", "engine.ttft_until=arrival"];
     bench.run(&mock.url(), &args).exits(2).says("rx_timestamps: kernel");
 }

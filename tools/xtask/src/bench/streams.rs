@@ -86,7 +86,10 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         build(root, &options.profile)?;
     }
     let program = root.join("target").join(&options.profile).join("takt");
-    println!("{:>8}  {:>8}  {:>10}  {:>10}  {:>10}", "streams", "sockets", "client KiB", "server KiB", "succeeded");
+    println!(
+        "{:>8}  {:>8}  {:>10}  {:>10}  {:>10}",
+        "streams", "sockets", "client KiB", "server KiB", "succeeded"
+    );
     let mut all = Vec::new();
     for &streams in &options.streams {
         let folder = Scratch::new()?;

@@ -93,7 +93,10 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         }
         println!(
             "{:>5}  {what:<8}  {:>10.2}  {:>10.2}  {:>6.2}",
-            "all", median(&mut of_plain), median(&mut of_tls), median(&mut ratios)
+            "all",
+            median(&mut of_plain),
+            median(&mut of_tls),
+            median(&mut ratios)
         );
     }
     Ok(())
