@@ -191,7 +191,7 @@ fn c8_a_socket_that_does_not_drain_stalls_nobody_else() {
     rig.run(ms(1));
     let answers = rig.answers();
     assert_eq!(answers.len(), 50);
-    for answer in answers.iter() {
+    for answer in &answers {
         let times = answer.completed.times;
         let waited =
             times.first_byte.expect("answered").saturating_since(times.sent.expect("sent"));

@@ -185,9 +185,8 @@ mod tests {
 
     #[test]
     fn sockets_of_a_process_are_counted() {
-        let before = sockets(std::process::id());
         let (one, two) = std::os::unix::net::UnixStream::pair().unwrap();
-        assert!(sockets(std::process::id()) >= before.min(0) + 2);
+        assert!(sockets(std::process::id()) >= 2);
         drop((one, two));
         assert_eq!(sockets(u32::MAX), 0);
     }
