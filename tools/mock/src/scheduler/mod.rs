@@ -23,6 +23,7 @@ mod counts;
 mod pool;
 mod profiler;
 mod prompt;
+mod schedule;
 mod serve;
 #[cfg(test)]
 mod serve_tests;

@@ -97,10 +97,9 @@ impl Controller {
             running.start()?
         };
         let stopped_wall_ns = wall_ns();
-        let expected = self.ranks.unwrap_or(ranks).max(1);
         let patience = if self.stopping.asked() { Span::from_secs(2) } else { self.written_within };
         let found = traces
-            .wait(started_wall_ns, expected, takt_net::now() + patience, &self.regime)
+            .wait(started_wall_ns, (self.ranks, ranks), takt_net::now() + patience, &self.regime)
             .or_exit(Exit::Internal)?;
         let mut entry = WindowEntry {
             kind: self.kind,
@@ -113,7 +112,7 @@ impl Controller {
             remarks: found.remarks,
             server: self.server.clone(),
         };
-        entry.judge(expected);
+        entry.judge(found.ranks);
         let few = |steps: &u64| *steps < self.asked.steps && !self.stopping.asked();
         if let Some(steps) = steps.filter(few) {
             let within = self.steps_within;

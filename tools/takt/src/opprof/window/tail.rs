@@ -91,6 +91,8 @@ impl Tail {
             }
             found.push(path);
         }
+        // Files of one scheduler are named by their beginning.
+        found.sort();
         engines.sort();
         engines.dedup();
         ensure!(

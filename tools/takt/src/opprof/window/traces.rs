@@ -27,6 +27,8 @@ pub(super) struct Found {
     pub(super) files: Vec<TraceFile>,
     pub(super) seen: Option<Seen>,
     pub(super) remarks: Vec<String>,
+    /// Ranks that there are, as far as anybody tells.
+    pub(super) ranks: usize,
 }
 
 impl Traces {
@@ -35,19 +37,21 @@ impl Traces {
         Ok(Self { before: list(folder)?, folder: folder.to_owned() })
     }
 
-    /// Waits until `ranks` whole traces are there that were not before, each of other steps than those
-    /// before `started`; gives what there is at the `deadline`.
+    /// Waits until as many whole traces are there that were not before as there are ranks, each of other
+    /// steps than those before `started`; gives what there is at the `deadline`. Where the number of ranks
+    /// is not `given`, it is what earlier windows had, or what a trace says its world's size is.
     pub(super) fn wait(
         &self,
         started_wall_ns: u64,
-        ranks: usize,
+        (given, earlier): (Option<usize>, usize),
         deadline: Nanos,
         regime: &Regime,
     ) -> anyhow::Result<Found> {
         let mut read: BTreeSet<PathBuf> = BTreeSet::new();
-        let mut found = Found::default();
+        let ranks = given.unwrap_or(earlier).max(1);
+        let mut found = Found { ranks, ..Found::default() };
         let mut fewest: Option<Vec<Composition>> = None;
-        while found.files.len() < ranks {
+        while found.files.len() < found.ranks {
             for path in list(&self.folder)? {
                 if self.before.contains(&path) || read.contains(&path) {
                     continue;
@@ -63,7 +67,11 @@ impl Traces {
                     continue;
                 }
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                found.remarks.extend(heavy(&path, &name));
+                let head = head(&path);
+                found.remarks.extend(heavy(&head, &name));
+                if given.is_none() {
+                    found.ranks = found.ranks.max(world_size(&head).unwrap_or(1));
+                }
                 found.files.push(TraceFile {
                     rank: trace.rank.or_else(|| rank_in_name(&path)).unwrap_or(0),
                     steps: marks.len() as u64,
@@ -106,17 +114,26 @@ fn whole(path: &Path) -> Option<Trace> {
     (trace.end == TraceEnd::Whole).then_some(trace)
 }
 
-/// What makes traces slow and large, by the header's own word.
-fn heavy(path: &Path, name: &str) -> Vec<String> {
-    let mut remarks = Vec::new();
+/// What stands before a trace's events.
+fn head(path: &Path) -> String {
     let mut head = Vec::new();
-    let read = files::open(path).map(|input| input.take(HEAD_BYTES).read_to_end(&mut head));
-    let text = String::from_utf8_lossy(&head);
-    // Keys stand before the events.
-    let text = text.split("\"traceEvents\"").next().unwrap_or_default();
-    if !matches!(read, Ok(Ok(_))) {
-        return remarks;
+    if let Ok(input) = files::open(path) {
+        // A trace that cannot be read any more has told nothing.
+        drop(input.take(HEAD_BYTES).read_to_end(&mut head));
     }
+    let text = String::from_utf8_lossy(&head);
+    text.split("\"traceEvents\"").next().unwrap_or_default().to_owned()
+}
+
+/// Ranks of the group that a trace's rank is one of.
+fn world_size(head: &str) -> Option<usize> {
+    let rest = head.split("\"world_size\":").nth(1)?.trim_start();
+    rest[..rest.find(|c: char| !c.is_ascii_digit())?].parse().ok()
+}
+
+/// What makes traces slow and large, by the header's own word.
+fn heavy(text: &str, name: &str) -> Vec<String> {
+    let mut remarks = Vec::new();
     for (key, option) in [
         ("record_shapes", "torch_profiler_record_shapes"),
         ("profile_memory", "torch_profiler_with_memory"),
@@ -136,3 +153,19 @@ fn heavy(path: &Path, name: &str) -> Vec<String> {
 }
 
 const HEAD_BYTES: u64 = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_tells_ranks_and_what_makes_traces_large() {
+        let head =
+            r#"{"distributedInfo": {"rank": 0, "world_size": 4, "pg_count": 1}, "with_flops": 1,"#;
+        assert_eq!((world_size(head), world_size("{}")), (Some(4), None));
+        let remarks = heavy(head, "a.pt.trace.json");
+        assert!(remarks[0].starts_with("torch_profiler_with_flops is on"), "{remarks:?}");
+        assert!(remarks[1].starts_with("torch_profiler_use_gzip is off"), "{remarks:?}");
+        assert!(heavy("{}", "a.pt.trace.json.gz").is_empty());
+    }
+}
