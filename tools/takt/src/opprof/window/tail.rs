@@ -39,10 +39,17 @@ impl Tail {
     /// Passes over what is there.
     pub(super) fn skip(&mut self) -> anyhow::Result<()> {
         for path in self.list()? {
-            let bytes = fs::metadata(&path).map_or(0, |found| found.len());
-            let at = self.files.entry(path).or_default();
-            // A line that is cut here is no record: its rest is passed over when it comes.
-            *at = At { bytes, rest: vec![b'#'] };
+            let cannot = || format!("{}: cannot be read", path.display());
+            let mut file = File::open(&path).with_context(cannot)?;
+            let bytes = file.seek(SeekFrom::End(0)).with_context(cannot)?;
+            let mut last = [b'\n'];
+            if bytes > 0 {
+                file.seek(SeekFrom::Start(bytes - 1)).with_context(cannot)?;
+                file.read_exact(&mut last).with_context(cannot)?;
+            }
+            // A line that is cut here is made none, so that its rest is passed over when it comes.
+            let rest = if last == [b'\n'] { Vec::new() } else { vec![b'#'] };
+            self.files.insert(path, At { bytes, rest });
         }
         Ok(())
     }
