@@ -51,7 +51,7 @@ pub use records::{
 pub use result::{
     Counted, Distribution, EndpointCounts, ErrorSample, Goodput, Instrument, JournalNote, Load,
     OverTime, Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate,
-    Steady, Tokens, TwoViews, Verdict, VerdictStatus,
+    Steady, Tokens, TokensCounted, TwoViews, Verdict, VerdictStatus,
 };
 pub use score::{RepeatScore, Score, Spread};
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};

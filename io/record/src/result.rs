@@ -408,6 +408,25 @@ pub struct Tokens {
     pub coalesced_share: Option<f64>,
     /// Requests whose counts contradict each other.
     pub disagreeing: u64,
+    /// What a tokenizer of ours counted, where a run has one.
+    pub tokenizer: Option<TokensCounted>,
+}
+
+/// Output tokens as a tokenizer of ours counted them, beside those that servers state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokensCounted {
+    /// Successes that were counted.
+    pub requests: u64,
+    /// Successes that could not be.
+    pub uncounted: u64,
+    /// All their tokens.
+    pub output_total: u64,
+    /// Requests among them whose server stated a count, too.
+    pub compared: u64,
+    /// The tokens of those as the server stated them.
+    pub stated_total: u64,
+    /// Requests whose two counts differ by more than one token and 2 %.
+    pub disagreeing: u64,
 }
 
 /// A phase over time, in bins of equal length from its start.

@@ -256,6 +256,7 @@ fn tokens(tracked: &Tracked) -> Option<Tokens> {
         coalesced_share: (tracked.events > 0)
             .then(|| tracked.coalesced as f64 / tracked.events as f64),
         disagreeing: tracked.disagreeing,
+        tokenizer: tracked.counted.result(),
     };
     let any = tokens.input.or(tokens.output).or(tokens.cached).is_some() || tokens.events > 0;
     any.then_some(tokens)

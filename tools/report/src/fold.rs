@@ -168,6 +168,18 @@ impl RunFold {
     }
 }
 
+impl RunFold {
+    /// Takes in what a tokenizer counted of a success that has been folded, beside the count that its server
+    /// `stated`; `None` when it could not be counted.
+    pub fn tokenizer_counted(&mut self, phase: PhaseId, stated: Option<u32>, counted: Option<u32>) {
+        if let Some(phase) = self.phase(phase)
+            && let Some(tracked) = &mut phase.tracked
+        {
+            tracked.counted.add(stated, counted);
+        }
+    }
+}
+
 impl Fold for RunFold {
     fn fold(&mut self, record: &Record<'_>) {
         match record {

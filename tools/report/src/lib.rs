@@ -12,6 +12,7 @@
 //! What each figure means is in `docs/GLOSSARY.md`, where it stands in `docs/RESULT.md`.
 #![forbid(unsafe_code)]
 
+mod counted;
 mod document;
 mod fold;
 mod health;

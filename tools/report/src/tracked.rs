@@ -7,6 +7,7 @@
 //! All times are differences of stamps of one clock; one that comes out negative contradicts the clock
 //! and is counted as an anomaly, never recorded as something else.
 
+use crate::counted::Counted;
 use takt_record::{Completed, Times, TokenSource, TwoViews};
 use takt_time::{Nanos, Span};
 
@@ -47,6 +48,7 @@ pub(crate) struct Tracked {
     pub(crate) coalesced: u64,
     /// Successes whose token counts contradict each other.
     pub(crate) disagreeing: u64,
+    pub(crate) counted: Counted,
     /// Successes within the objective.
     pub(crate) good: u64,
     /// Differences that came out negative, and intervals that found no room.
@@ -166,6 +168,7 @@ impl Tracked {
         self.events += other.events;
         self.coalesced += other.coalesced;
         self.disagreeing += other.disagreeing;
+        self.counted.merge(&other.counted);
         self.good += other.good;
         self.anomalies += other.anomalies;
     }

@@ -7,7 +7,8 @@
 use std::ops::RangeInclusive;
 
 use takt_record::{
-    EndedBy, FailedBy, PhaseResult, PhaseState, Reason, RunState, Verdict, VerdictStatus as Status,
+    EndedBy, FailedBy, PhaseResult, PhaseState, Reason, RunState, TokensCounted, Verdict,
+    VerdictStatus as Status,
 };
 use takt_time::Span;
 
@@ -268,10 +269,32 @@ fn service(
             )
         });
     }
+    if let (Some(counted), Some(tracked)) = (&tokens.tokenizer, &phase.tracked) {
+        counts_beside(bench, counted, tracked.counted.percent_above(), limits);
+    }
     let disagreeing = tokens.disagreeing as f64 / phase.succeeded.max(1) as f64;
     bench.above("token_counts", disagreeing, limits.disagreeing, || {
         format!("The token counts of {} requests contradict each other.", tokens.disagreeing)
     });
+}
+
+/// Our tokenizer's counts beside the server's, which is `percent` above.
+fn counts_beside(bench: &mut Bench<'_>, counted: &TokensCounted, percent: f64, limits: &Limits) {
+    let off = counted.disagreeing as f64 / counted.compared.max(1) as f64;
+    bench.above("tokenizer", off, limits.disagreeing, || {
+        let (size, way) = (percent.abs(), if percent < 0.0 { "fewer" } else { "more" });
+        format!(
+            "The tokenizer counts {size:.1} % {way} output tokens than the server states (usage), differently \
+             for {} of {} requests: the figures are the server's.",
+            counted.disagreeing, counted.compared
+        )
+    });
+    if counted.uncounted > 0 {
+        let of = (counted.requests + counted.uncounted) as f64;
+        bench.push("uncounted", Status::Valid, counted.uncounted as f64 / of, 0.0, || {
+            format!("The tokenizer could not count {} answers.", counted.uncounted)
+        });
+    }
 }
 
 /// The median gap between reads, in ms, where the gaps are those of Nagle's algorithm against a delayed

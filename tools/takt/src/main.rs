@@ -49,6 +49,7 @@ mod scrub;
 mod service;
 mod socket_file;
 mod stops;
+mod tokens;
 mod turns;
 mod validate;
 mod watched;

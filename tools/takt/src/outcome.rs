@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use takt_record::{JournalNote, PhaseKind, Reason, ResultDoc, RunState, VerdictStatus};
 use takt_recorder::Finished;
-use takt_report::Limits;
+use takt_report::{Limits, RunFold};
 
 use crate::accuracy::{self, Programs};
 use crate::cli::Format;
@@ -49,7 +49,7 @@ pub(crate) fn report(
     let note = journal_note(&finished);
     let panicked = finished.fold_panic.clone();
     let fold = match &panicked {
-        None => finished.fold.into_fold(),
+        None => with_counts(finished.fold.into_fold(), folder, console),
         Some(words) => {
             faults.push(format!("a fault of takt in the report's figures: {words}"));
             crate::report::from_journal(folder.path(), console)
@@ -94,6 +94,15 @@ pub(crate) fn report(
     console.info(format!("run folder: {}", folder.path().display()));
     let exit = exit(ended, !faults.is_empty(), &result, options.strict, console);
     Ok(if exit == Exit::Done && unscored { Exit::Failed } else { exit })
+}
+
+/// The fold with the counts of the run's tokenizer, if it has one: made again from the journal, which has the texts.
+fn with_counts(fold: RunFold, folder: &RunFolder, console: &Console) -> RunFold {
+    if fold.plan().config.get("tokenizer").is_none_or(serde_json::Value::is_null) {
+        return fold;
+    }
+    console.info("the tokenizer counts the answers");
+    crate::report::from_journal(folder.path(), console).unwrap_or(fold)
 }
 
 /// What the journal holds; `None` without one.

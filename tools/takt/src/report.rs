@@ -5,11 +5,13 @@
 //! disk) and the run lived to write its result, that result is the better witness. Where there is none, the
 //! journal's part is reported as the part that it is.
 
+use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::anyhow;
 use takt_record::{
-    JournalEnd, JournalNote, JournalStats, RESULT_SCHEMA, ResultDoc, RunState, fold_journal,
+    JournalEnd, JournalNote, JournalReader, JournalStats, JournalSummary, RESULT_SCHEMA, ResultDoc,
+    RunState, fold_journal,
 };
 use takt_recorder::{journal_files, open_journal};
 use takt_report::{Limits, RunFold};
@@ -18,6 +20,7 @@ use crate::accuracy::{self, Programs};
 use crate::cli::{Format, ReportArgs};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
+use crate::tokens::{self, Counting};
 use crate::{outcome, said};
 
 /// Prints the report of the folder.
@@ -115,8 +118,8 @@ fn fold(folder: &Path, exact: bool, console: &Console) -> anyhow::Result<Folded>
         let mut reader = open_journal(&path).map_err(|error| anyhow!("{shown}: {error}"))?;
         let plan = reader.plan().clone();
         let mut fold = if exact { RunFold::of_values(plan) } else { RunFold::new(plan) };
-        let summary =
-            fold_journal(&mut reader, &mut fold).map_err(|error| anyhow!("{shown}: {error}"))?;
+        let summary = counted(&mut reader, &mut fold, console)
+            .map_err(|error| anyhow!("{shown}: {error}"))?;
         warn_if_torn(&path, summary.end, console);
         if summary.thinned() {
             fold.set_partial();
@@ -135,6 +138,26 @@ fn fold(folder: &Path, exact: bool, console: &Console) -> anyhow::Result<Folded>
         }
     }
     all.ok_or_else(|| anyhow!("{}: holds no journal", folder.display()))
+}
+
+/// Folds a journal, its tokens counted if the run has a tokenizer that is still there.
+fn counted<R: Read>(
+    reader: &mut JournalReader<R>,
+    fold: &mut RunFold,
+    console: &Console,
+) -> io::Result<JournalSummary> {
+    match tokens::of_plan(fold.plan()) {
+        Ok(Some(tokenizer)) => {
+            console.debug("the tokenizer counts");
+            let mut counting = Counting::by(|text: &str| tokenizer.count(text), fold);
+            let summary = fold_journal(reader, &mut counting)?;
+            counting.finish();
+            return Ok(summary);
+        }
+        Ok(None) => {}
+        Err(error) => console.warn(format!("tokens are not counted: {error:#}")),
+    }
+    fold_journal(reader, fold)
 }
 
 /// A note of a journal of this size.

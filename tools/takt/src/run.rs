@@ -42,6 +42,7 @@ use crate::replay;
 use crate::samples::{self, Prepared};
 use crate::scrub::Scrubber;
 use crate::stops::Stops;
+use crate::tokens;
 use crate::turns::TurnRecords;
 use crate::watched::Watched;
 
@@ -73,6 +74,7 @@ pub(crate) fn measure(
     cores_are_there(config)?;
     let stops = Stops::hear(console).or_exit(Exit::Setup)?;
     signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
+    tokens::check(config).or_exit(Exit::Input)?;
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
     let turns = options.turn_records.map(TurnRecords::open).transpose();
     let turns = turns.context("--turn-records").or_exit(Exit::Setup)?;
@@ -265,7 +267,7 @@ fn client(
         samples: samples.clone(),
         api: endpoint.api,
         stream: endpoint.stream,
-        keep_text: phase.keeps_text(),
+        keep_text: phase.keeps_text() || (config.tokenizer.is_some() && tokens::counts(phase.kind)),
     };
     let first = prepared.first().map_or(0, |samples| samples.borrow().len());
     ClientConfig {

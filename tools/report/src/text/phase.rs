@@ -217,6 +217,13 @@ fn tokens(out: &mut String, phase: &PhaseResult) {
             tokens.sources.iter().map(|(s, n)| format!("{n} requests by {}", by(*s))).collect();
         line(out, &format!("  counted differently: {}", each.join(", ")));
     }
+    if let Some(counted) = &tokens.tokenizer {
+        let beside = match counted.compared {
+            0 => String::new(),
+            n => format!(", of {n} requests that the server counts as {}", counted.stated_total),
+        };
+        line(out, &format!("  output by our tokenizer {}{beside}", counted.output_total));
+    }
     if let Some(share) = tokens.coalesced_share.filter(|&share| share > 0.0) {
         let share = figure(share * 100.0);
         line(out, &format!("  {share} % of token events came in one read with the one before"));

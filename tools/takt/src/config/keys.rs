@@ -106,8 +106,14 @@ pub(crate) static ROOT: Level = Level {
         key("phases", "list of maps", "", "what is done, one after another; required"),
         key("publish", "map", "nothing", "what the run tells others while it goes on, over ZMQ"),
         key("control", "path", "none", "unix socket that takes `stop` and `status`"),
+        key(
+            "tokenizer",
+            "path",
+            "none",
+            "a tokenizer.json that counts output tokens after the run, beside the server's counts or in their place",
+        ),
     ],
-    later: &["tokenizer"],
+    later: &[],
 };
 
 pub(crate) static ENDPOINT: Level = Level {

@@ -93,6 +93,8 @@ pub(crate) struct Config {
     pub(crate) publish: Publish,
     /// Path of the control socket.
     pub(crate) control: Option<PathBuf>,
+    /// What counts output tokens.
+    pub(crate) tokenizer: Option<PathBuf>,
     /// How long a process that belongs to the run may take to be ready.
     pub(crate) service_ready_timeout: Span,
 }
@@ -160,6 +162,7 @@ impl Config {
         if let Some(phase) = phases.iter().find(|phase| phase.keeps_text()) {
             journal.must_keep_all(&root, &phase.name)?;
         }
+        let tokenizer = tokenizer(&root, &endpoint, &phases, journal)?;
         if let Some(field) = root.get("engine").and_then(|f| f.below("pacer")) {
             pacer.suits(&phases, &field)?;
         }
@@ -187,6 +190,7 @@ impl Config {
             phases,
             publish,
             control: publish::control(&root)?,
+            tokenizer,
             service_ready_timeout,
         })
     }
@@ -194,6 +198,23 @@ impl Config {
 
 /// How the reactor waits, where it runs, and who paces it, where.
 type Engine = (WaitMode, Option<usize>, (Pacer, Option<usize>));
+
+/// What counts tokens: the answers that it counts are kept in the journal.
+fn tokenizer(
+    root: &Table<'_>,
+    endpoint: &EndpointConfig,
+    phases: &[Phase],
+    journal: Journal,
+) -> Result<Option<PathBuf>, ConfigError> {
+    let Some(field) = root.get("tokenizer") else { return Ok(None) };
+    if endpoint.api == takt_wire::Api::Raw {
+        return Err(field.error("has no effect with `api: raw`, whose answers have no tokens"));
+    }
+    if let Some(phase) = phases.iter().find(|phase| phase.kind != takt_record::PhaseKind::Warmup) {
+        journal.must_keep_all(root, &phase.name)?;
+    }
+    field.path().map(Some)
+}
 
 fn engine(root: &Table<'_>) -> Result<Engine, ConfigError> {
     let Some(field) = root.get("engine") else { return Ok(Engine::default()) };

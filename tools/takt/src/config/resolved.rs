@@ -52,6 +52,7 @@ impl Config {
             },
             "publish": publish(&self.publish),
             "control": self.control.as_deref().map(absolute),
+            "tokenizer": self.tokenizer.as_deref().map(absolute),
             "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
         });
         if let Some(slo) = &self.slo {

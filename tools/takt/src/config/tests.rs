@@ -149,7 +149,6 @@ fn k1_what_would_have_no_effect_is_refused() {
 #[test]
 fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
     for (from, to) in [
-        ("engine:", "tokenizer: t\nengine:"),
         ("pattern: poisson, rate: 12.5", "pattern: agentic"),
         ("api: openai-chat", "api: sglang-generate"),
     ] {

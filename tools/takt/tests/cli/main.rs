@@ -36,4 +36,6 @@ mod secrets;
 mod stops;
 mod sweep;
 mod tls;
+#[cfg(feature = "tokenizer")]
+mod tokenizer;
 mod truth;
