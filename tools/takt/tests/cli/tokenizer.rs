@@ -83,7 +83,16 @@ fn a_tokenizer_that_cannot_be_had_is_refused_before_anything_is_sent() {
         bench.run("http://127.0.0.1:9", &args).exits(2).says(says);
     }
     bench.file("tokenizer.json", &tokenizer_json());
-    let off = ["--set", "tokenizer=tokenizer.json", "--set", "journal=off", "--requests", "1"];
+    let off = [
+        "--set",
+        "tokenizer=tokenizer.json",
+        "--set",
+        "journal=off",
+        "--concurrency",
+        "1",
+        "--requests",
+        "1",
+    ];
     bench.run("http://127.0.0.1:9", &off).exits(2).says("keeps its answers in the journal");
 }
 
