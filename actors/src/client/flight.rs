@@ -7,6 +7,7 @@ use takt_record::{
 };
 use takt_record::{Times, Token};
 use takt_time::{Nanos, Span};
+use takt_wire::CountedBy;
 
 use crate::api::Request;
 
@@ -175,14 +176,8 @@ impl Flight {
         let usage = seen.usage.unwrap_or_default();
         tokens.input = usage.prompt.map(count);
         tokens.cached = usage.cached.map(count);
-        (tokens.output, tokens.source) = match usage.completion {
-            Some(output) if seen.usage_is_continuous => {
-                (Some(count(output)), Some(TokenSource::ContinuousUsage))
-            }
-            Some(output) => (Some(count(output)), Some(TokenSource::Usage)),
-            None if seen.token_events > 0 => (Some(tokens.events), Some(TokenSource::Events)),
-            None => (None, None),
-        };
+        tokens.output = seen.output.map(|(output, _)| count(output));
+        tokens.source = seen.output.map(|(_, by)| source(by));
     }
 
     pub(super) fn key(&self) -> RequestKey {
@@ -217,6 +212,15 @@ impl Flight {
 /// that far.
 fn count(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn source(by: CountedBy) -> TokenSource {
+    match by {
+        CountedBy::Usage => TokenSource::Usage,
+        CountedBy::ContinuousUsage => TokenSource::ContinuousUsage,
+        CountedBy::TokenIds => TokenSource::TokenIds,
+        CountedBy::Events => TokenSource::Events,
+    }
 }
 
 fn finish(reason: takt_wire::FinishReason) -> FinishReason {

@@ -141,6 +141,8 @@ closed_list! {
         Tokenizer = "tokenizer",
         /// One per token event: an estimate.
         Events = "events",
+        /// The ids of the tokens that came with the text.
+        TokenIds = "token_ids",
     }
 }
 

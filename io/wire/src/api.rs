@@ -3,8 +3,8 @@
 //! A new API is a file with its formats and a variant here; the compiler then names every place that has
 //! to know about it.
 
-use crate::chat::{Learned, Shape, read};
 use crate::delta::{BadJson, Delta, TextSink};
+use crate::reader::{Reader, Shape, read};
 use crate::url::Route;
 
 /// An inference API.
@@ -14,13 +14,26 @@ pub enum Api {
     OpenaiChat,
     /// OpenAI completions.
     OpenaiCompletions,
+    /// OpenAI responses.
+    OpenaiResponses,
+    /// OpenAI embeddings.
+    OpenaiEmbeddings,
+    /// SGLang's own route.
+    SglangGenerate,
     /// Any HTTP service: path and body come from the data, any 2xx answer is a success.
     Raw,
 }
 
 impl Api {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::OpenaiChat, Self::OpenaiCompletions, Self::Raw];
+    pub const ALL: [Self; 6] = [
+        Self::OpenaiChat,
+        Self::OpenaiCompletions,
+        Self::OpenaiResponses,
+        Self::OpenaiEmbeddings,
+        Self::SglangGenerate,
+        Self::Raw,
+    ];
 
     /// The API of this name.
     #[must_use]
@@ -34,6 +47,9 @@ impl Api {
         match self {
             Self::OpenaiChat => "openai-chat",
             Self::OpenaiCompletions => "openai-completions",
+            Self::OpenaiResponses => "openai-responses",
+            Self::OpenaiEmbeddings => "openai-embeddings",
+            Self::SglangGenerate => "sglang-generate",
             Self::Raw => "raw",
         }
     }
@@ -44,6 +60,9 @@ impl Api {
         match self {
             Self::OpenaiChat => Route::Versioned("chat/completions"),
             Self::OpenaiCompletions => Route::Versioned("completions"),
+            Self::OpenaiResponses => Route::Versioned("responses"),
+            Self::OpenaiEmbeddings => Route::Versioned("embeddings"),
+            Self::SglangGenerate => Route::Native("generate"),
             Self::Raw => Route::Exact(""),
         }
     }
@@ -52,8 +71,28 @@ impl Api {
     #[must_use]
     pub const fn streams(self) -> bool {
         match self {
-            Self::OpenaiChat | Self::OpenaiCompletions => true,
-            Self::Raw => false,
+            Self::OpenaiChat
+            | Self::OpenaiCompletions
+            | Self::OpenaiResponses
+            | Self::SglangGenerate => true,
+            Self::OpenaiEmbeddings | Self::Raw => false,
+        }
+    }
+
+    /// Whether its requests name a model.
+    #[must_use]
+    pub const fn names_model(self) -> bool {
+        !matches!(self, Self::SglangGenerate | Self::Raw)
+    }
+
+    /// What it calls the limit of an answer's length; `None` where answers have no length.
+    #[must_use]
+    pub const fn tokens_max_key(self) -> Option<&'static str> {
+        match self {
+            Self::OpenaiChat | Self::OpenaiCompletions => Some("max_tokens"),
+            Self::OpenaiResponses => Some("max_output_tokens"),
+            Self::SglangGenerate => Some("max_new_tokens"),
+            Self::OpenaiEmbeddings | Self::Raw => None,
         }
     }
 
@@ -61,31 +100,43 @@ impl Api {
     #[must_use]
     pub const fn accepts(self, status: u16) -> bool {
         match self {
-            Self::OpenaiChat | Self::OpenaiCompletions => status == 200,
             Self::Raw => matches!(status, 200..300),
+            _ => status == 200,
         }
     }
 
     /// Whether answers are JSON that is to be read, or bytes that are only counted.
     pub(crate) const fn reads_answers(self) -> bool {
+        !matches!(self, Self::Raw)
+    }
+
+    /// What an answer has to have, in the API's words.
+    pub(crate) const fn answer_holds(self) -> &'static str {
         match self {
-            Self::OpenaiChat | Self::OpenaiCompletions => true,
-            Self::Raw => false,
+            Self::OpenaiChat | Self::OpenaiCompletions => "choices",
+            Self::OpenaiResponses => "output",
+            Self::OpenaiEmbeddings => "data",
+            Self::SglangGenerate => "text",
+            Self::Raw => "body",
         }
     }
 
     /// Reads the data of one event of a stream.
     pub(crate) fn read_event(
         self,
-        learned: &mut Learned,
+        reader: &mut Reader,
         data: &[u8],
         text: Option<TextSink<'_>>,
     ) -> Result<Delta, BadJson> {
-        match self {
-            Self::OpenaiChat => learned.read(data, Shape::ChatEvent, text),
-            Self::OpenaiCompletions => learned.read(data, Shape::Completion, text),
-            Self::Raw => Ok(Delta::default()),
-        }
+        let shape = match self {
+            Self::OpenaiChat => Shape::ChatEvent,
+            Self::OpenaiCompletions => Shape::Completion,
+            Self::OpenaiResponses => Shape::ResponsesEvent,
+            Self::OpenaiEmbeddings => Shape::Embeddings,
+            Self::SglangGenerate => Shape::Sglang,
+            Self::Raw => return Ok(Delta::default()),
+        };
+        reader.read(data, shape, text)
     }
 
     /// Reads a whole answer.
@@ -94,11 +145,15 @@ impl Api {
         data: &[u8],
         text: Option<TextSink<'_>>,
     ) -> Result<Delta, BadJson> {
-        match self {
-            Self::OpenaiChat => read(data, Shape::ChatWhole, text),
-            Self::OpenaiCompletions => read(data, Shape::Completion, text),
-            Self::Raw => Ok(Delta::default()),
-        }
+        let shape = match self {
+            Self::OpenaiChat => Shape::ChatWhole,
+            Self::OpenaiCompletions => Shape::Completion,
+            Self::OpenaiResponses => Shape::ResponsesWhole,
+            Self::OpenaiEmbeddings => Shape::Embeddings,
+            Self::SglangGenerate => Shape::Sglang,
+            Self::Raw => return Ok(Delta::default()),
+        };
+        read(data, shape, text)
     }
 }
 

@@ -9,12 +9,14 @@ pub struct Delta {
     pub kinds: Kinds,
     /// A role is named.
     pub role: bool,
-    /// There is at least one choice.
+    /// What an answer is made of is there: a choice, an output, an embedding.
     pub choice: bool,
     /// Why generation ended.
     pub finish: Option<FinishReason>,
     /// The server's own token counts.
     pub usage: Option<Usage>,
+    /// How many token ids it brings, where the server was asked for them and does not count.
+    pub ids: Option<u64>,
     /// The server's error message.
     pub error: Option<Box<str>>,
 }

@@ -9,7 +9,7 @@
 //! | build the JSON of a request | [`BodyBuilder`], [`Prompt`] |
 //! | build a request's bytes once and patch its id a million times | [`RequestBuilder`], [`PreparedRequest`] |
 //! | read a request's answer, whatever became of it | [`Answer`], [`AnswerEvent`], [`Outcome`] |
-//! | only its HTTP, only its events, only its JSON | [`ResponseParser`], [`SseParser`], [`chat`] |
+//! | only its HTTP, only its events, only its JSON | [`ResponseParser`], [`SseParser`], [`reader`] |
 //! | be the server | [`RequestParser`], [`write_head`], [`write_event_chunk`], … |
 //!
 //! Three promises hold throughout, each with a property test: the same facts come out for every split of the
@@ -59,7 +59,6 @@
 mod answer;
 mod api;
 mod body;
-pub mod chat;
 mod chunked;
 mod delta;
 mod framing;
@@ -67,6 +66,7 @@ mod head;
 mod header;
 mod method;
 mod outcome;
+pub mod reader;
 mod reply;
 mod request;
 mod response;
@@ -85,9 +85,10 @@ pub use framing::{FramingError, Limits};
 pub use head::{ContentType, Framing, ResponseHead};
 pub use header::HeaderError;
 pub use method::Method;
-pub use outcome::{FailKind, Failure, Form, Outcome, Stage};
+pub use outcome::{CountedBy, FailKind, Failure, Form, Outcome, Stage};
 pub use reply::{
     reason, write_chunk, write_event, write_event_chunk, write_head, write_last_chunk,
+    write_named_event_chunk,
 };
 pub use request::{ID_LEN, PreparedRequest, RequestBuilder, RequestError};
 pub use response::{Part, ResponseParser};

@@ -21,8 +21,8 @@ pub struct Outcome {
     pub finish: Option<FinishReason>,
     /// The server's token counts, later ones put over earlier ones.
     pub usage: Option<Usage>,
-    /// Every event with text carried counts (`continuous_usage`), so tokens per event are known.
-    pub usage_is_continuous: bool,
+    /// How many tokens came out, and who counted them.
+    pub output: Option<(u64, CountedBy)>,
     /// First event with data; streams, and bodies that are not read.
     pub first_event: Option<Nanos>,
     /// First event with text of any kind.
@@ -43,6 +43,20 @@ pub struct Outcome {
     pub done: bool,
     /// The connection ended before the body's own end, which `[DONE]` or a finish reason made harmless.
     pub closed_early: bool,
+}
+
+/// Who counted the output of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CountedBy {
+    /// The server, at the end.
+    Usage,
+    /// The server, in each event with text, so that the tokens of each event are known.
+    ContinuousUsage,
+    /// The ids of the tokens, which came with each event with text; the server's own count, if there is one, is the
+    /// same.
+    TokenIds,
+    /// Nobody: one token for each event with text, an estimate.
+    Events,
 }
 
 /// How an answer came.

@@ -69,6 +69,16 @@ pub fn write_event_chunk(out: &mut Vec<u8>, data: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Appends a server-sent event with a name as a chunk of its own.
+pub fn write_named_event_chunk(out: &mut Vec<u8>, name: &str, data: &[u8]) {
+    chunk_size(out, name.len() + data.len() + b"event: \ndata: \n\n".len());
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'\n');
+    write_event(out, data);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// The usual words for a status code.
 #[must_use]
 pub fn reason(status: u16) -> &'static str {
@@ -157,6 +167,9 @@ mod tests {
             write_chunk(&mut out, b"");
             write_event_chunk(&mut out, &data);
             expect.extend_from_slice(&data);
+            write_event(&mut expect, &data);
+            write_named_event_chunk(&mut out, "a.b", &data);
+            expect.extend_from_slice(b"event: a.b\n");
             write_event(&mut expect, &data);
         }
         write_last_chunk(&mut out);

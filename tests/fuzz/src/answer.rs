@@ -1,7 +1,7 @@
 //! A whole answer, from bytes to facts: the same facts in every split, and exactly one end.
 //!
 //! Input: options, framing, split, then bytes. Options: bit 0, a stream was asked for; bit 1, text is kept; bit
-//! 2, small limits; bits 3 and 4, the API. Framing: `@` the bytes are the whole answer; `A` to `C`, they are the body
+//! 2, small limits; bits 3 to 5, the API. Framing: `@` the bytes are the whole answer; `A` to `C`, they are the body
 //! of an event stream with a length, chunked, or until the close; `D` to `F`, of JSON in the same ways. Bit 3 of the
 //! framing: the connection is cut rather than closed.
 
@@ -17,7 +17,7 @@ use super::pieces::{bit, options, pieces};
 pub fn answer(data: &[u8]) {
     let Some(([flags, framing, how], bytes)) = options(data) else { return };
     let ask = Ask {
-        api: Api::ALL[usize::from(flags >> 3 & 3) % 3],
+        api: Api::ALL[usize::from(flags >> 3 & 7) % Api::ALL.len()],
         stream: bit(flags, 0),
         keep_text: bit(flags, 1),
         no_body: false,

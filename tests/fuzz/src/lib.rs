@@ -13,11 +13,11 @@
 )]
 
 mod answer;
-mod chat_delta;
-mod chat_model;
 mod config;
 mod dataset;
 mod endpoint_url;
+mod event_delta;
+mod event_model;
 mod http_exchange;
 mod hyper_client;
 mod journal;
@@ -27,10 +27,10 @@ mod request_parser;
 mod sse;
 
 pub use answer::answer;
-pub use chat_delta::chat_delta;
 pub use config::config;
 pub use dataset::dataset;
 pub use endpoint_url::endpoint_url;
+pub use event_delta::event_delta;
 pub use http_exchange::http_exchange;
 pub use journal::journal;
 pub use record_block::record_block;
@@ -43,10 +43,10 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All targets, by name.
 pub const TARGETS: [Target; 10] = [
     ("answer", answer),
-    ("chat_delta", chat_delta),
     ("config", config),
     ("dataset", dataset),
     ("endpoint_url", endpoint_url),
+    ("event_delta", event_delta),
     ("http_exchange", http_exchange),
     ("journal", journal),
     ("record_block", record_block),

@@ -13,7 +13,11 @@ pub(crate) struct Asked {
     pub(crate) stream: bool,
     /// `"stream_options": {"include_usage": true}`
     pub(crate) include_usage: bool,
-    /// The smallest of `max_tokens`, `max_completion_tokens` and SGLang's
+    /// `"stream_options": {"continuous_usage_stats": true}`
+    pub(crate) continuous_usage: bool,
+    /// `"return_token_ids": true`
+    pub(crate) token_ids: bool,
+    /// The smallest of `max_tokens`, `max_completion_tokens`, `max_output_tokens` and SGLang's
     /// `"sampling_params": {"max_new_tokens": …}`.
     pub(crate) tokens_max: Option<u32>,
 }
@@ -55,7 +59,11 @@ impl Asked {
             (b"stream_options", b"include_usage") => {
                 self.include_usage = value.starts_with(b"true");
             }
-            (b"", b"max_tokens" | b"max_completion_tokens")
+            (b"stream_options", b"continuous_usage_stats") => {
+                self.continuous_usage = value.starts_with(b"true");
+            }
+            (b"", b"return_token_ids") => self.token_ids = value.starts_with(b"true"),
+            (b"", b"max_tokens" | b"max_completion_tokens" | b"max_output_tokens")
             | (b"sampling_params", b"max_new_tokens") => {
                 if let Some(tokens) = leading_number(value) {
                     self.tokens_max = Some(self.tokens_max.unwrap_or(u32::MAX).min(tokens));
@@ -95,7 +103,7 @@ mod tests {
     use super::*;
 
     fn check(body: &str, stream: bool, include_usage: bool, tokens_max: Option<u32>) {
-        let expect = Asked { stream, include_usage, tokens_max };
+        let expect = Asked { stream, include_usage, tokens_max, ..Asked::default() };
         assert_eq!(Asked::scan(body.as_bytes()), expect, "{body}");
     }
 
@@ -107,12 +115,20 @@ mod tests {
         check(r#"{"max_tokens":9,"max_completion_tokens":3}"#, false, false, Some(3));
         check(r#"{"input_ids":[1],"sampling_params":{"max_new_tokens":5}}"#, false, false, Some(5));
         check(r#"{"max_tokens":null}"#, false, false, None);
+        check(r#"{"max_output_tokens":4}"#, false, false, Some(4));
         check(
             r#"{"stream":true,"stream_options":{"a":{},"include_usage":true},"n":1}"#,
             true,
             true,
             None,
         );
+    }
+
+    #[test]
+    fn counts_and_ids_are_asked_for_beside_the_stream() {
+        let body = r#"{"stream_options":{"continuous_usage_stats":true},"return_token_ids":true}"#;
+        let asked = Asked::scan(body.as_bytes());
+        assert!(asked.continuous_usage && asked.token_ids && !asked.include_usage);
     }
 
     #[test]

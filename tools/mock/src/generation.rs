@@ -21,6 +21,7 @@ use crate::instant::EVENT_STREAM;
 use crate::openai::{Api, Finish, Usage, Voice, prompt_tokens};
 use crate::page::Page;
 use crate::plan::Plan;
+use crate::responses::{DELTA, OPENING, Responding, embedding};
 use crate::said::Said;
 use crate::scheduler::Prompt;
 use crate::sglang::Frame;
@@ -108,9 +109,12 @@ impl Generation {
         ordinal: u64,
         plan: Plan,
     ) -> Self {
-        let asked = Asked::scan(request.body);
+        let mut asked = Asked::scan(request.body);
+        asked.stream &= api != Api::Embeddings;
         let said = config.saying.to(request.body).map(Box::new);
         let length = said.as_ref().map_or_else(|| plan.tokens(), |said| said.tokens());
+        // What is embedded is not answered in words.
+        let length = if api == Api::Embeddings { 0 } else { length };
         let cap = asked.tokens_max.unwrap_or(u32::MAX).max(1);
         let id = match request.id {
             Some(id) => id[..id.len().min(ID_MAX)].to_vec(),
@@ -128,7 +132,7 @@ impl Generation {
             feed: None,
             plan,
             per_event: config.tokens_per_event.get(),
-            role_first: config.role_first && api == Api::Chat,
+            role_first: config.role_first && matches!(api, Api::Chat | Api::Responses),
             tail: config.tail,
             began: Nanos::ZERO,
             created_s: 0,
@@ -240,8 +244,12 @@ impl Generation {
         if self.asked.stream {
             if self.role_first {
                 page.open_stream(EVENT_STREAM, self.keep_alive);
-                let voice = self.voice(names);
-                page.event(|data| voice.role(data));
+                if self.api == Api::Responses {
+                    self.responding(names).opening(&mut |name, data| page.named_event(name, data));
+                } else {
+                    let voice = self.voice(names);
+                    page.event(|data| voice.role(data));
+                }
             }
         } else if self.feed.is_none() {
             for _ in 1..self.tokens {
@@ -294,6 +302,9 @@ impl Generation {
         let first = self.sent == 0;
         if first && !self.role_first {
             page.open_stream(EVENT_STREAM, self.keep_alive);
+            if self.api == Api::Responses {
+                self.responding(names).opening(&mut |name, data| page.named_event(name, data));
+            }
         }
         let upto = match &self.feed {
             Some(feed) => feed.tokens,
@@ -304,10 +315,19 @@ impl Generation {
         if let Some(ledger) = &mut page.ledger {
             ledger.planned(at, at);
         }
-        page.token_event(at, upto - self.sent, |data| match self.api {
-            Api::Sglang => self.frame(at, upto).write(data),
-            Api::Chat | Api::Completions => self.voice(names).tokens(data, tokens, with_role),
-        });
+        match self.api {
+            Api::Sglang => page.event(|data| self.frame(at, upto).write(data)),
+            Api::Responses => {
+                let number = OPENING + u64::from(self.sent.div_ceil(self.per_event));
+                let responding = self.responding(names);
+                page.named_event(DELTA, |data| responding.tokens(data, number, tokens));
+            }
+            Api::Chat | Api::Completions | Api::Embeddings => {
+                let so_far = self.asked.continuous_usage.then(|| self.usage(upto));
+                page.event(|data| self.voice(names).tokens(data, tokens, with_role, so_far));
+            }
+        }
+        page.had_tokens(at, upto - self.sent);
         self.sent = upto;
         self.stage = if upto == self.tokens {
             Stage::Tail { at: at + self.tail }
@@ -320,6 +340,14 @@ impl Generation {
     }
 
     fn write_tail(&mut self, names: &Names, page: &mut Page<'_>) {
+        if self.api == Api::Responses {
+            let number = OPENING + u64::from(self.sent.div_ceil(self.per_event));
+            let (finish, usage) = (self.finish, self.usage(self.tokens));
+            let mut event = |name: &str, data: &dyn Fn(&mut Vec<u8>)| page.named_event(name, data);
+            self.responding(names).closing(&mut event, number, self.tokens, finish, usage);
+            write_last_chunk(page.out);
+            return self.done(0, page);
+        }
         // SGLang has said both in the frame of the last token.
         if self.api != Api::Sglang {
             let voice = self.voice(names);
@@ -339,6 +367,11 @@ impl Generation {
         }
         page.answer(200, "application/json", self.keep_alive, &[], |data| match self.api {
             Api::Sglang => self.frame(at, self.tokens).write(data),
+            Api::Responses => {
+                let usage = self.usage(self.tokens);
+                self.responding(names).whole(data, self.tokens, self.finish, usage);
+            }
+            Api::Embeddings => embedding(data, &names.model, self.prompt_tokens),
             Api::Chat | Api::Completions => {
                 let (voice, usage) = (self.voice(names), self.usage(self.tokens));
                 voice.whole(data, self.tokens, self.finish, usage);
@@ -358,8 +391,19 @@ impl Generation {
     }
 
     fn voice<'a>(&'a self, names: &'a Names) -> Voice<'a> {
-        let (chat, created_s) = (self.api == Api::Chat, self.created_s);
-        Voice { chat, id: &self.id, created_s, model: &names.model, said: self.said.as_deref() }
+        Voice {
+            chat: self.api == Api::Chat,
+            id: &self.id,
+            created_s: self.created_s,
+            model: &names.model,
+            said: self.said.as_deref(),
+            ids: self.asked.token_ids,
+        }
+    }
+
+    fn responding<'a>(&'a self, names: &'a Names) -> Responding<'a> {
+        let (created_s, said) = (self.created_s, self.said.as_deref());
+        Responding { id: &self.id, created_s, model: &names.model, said }
     }
 
     /// What SGLang says at `at`, when there are `tokens`.

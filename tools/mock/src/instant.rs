@@ -10,11 +10,14 @@
 
 use memchr::memmem::Finder;
 use takt_time::Span;
-use takt_wire::{Framing, Request, write_event_chunk, write_head, write_last_chunk};
+use takt_wire::{
+    Framing, Request, write_event_chunk, write_head, write_last_chunk, write_named_event_chunk,
+};
 
 use crate::asked::Asked;
 use crate::config::InstantConfig;
 use crate::openai::{Api, Finish, Usage, Voice, models};
+use crate::responses::{DELTA, OPENING, Responding, embedding};
 use crate::sglang::Frame;
 
 /// All answers, ready to be sent.
@@ -24,6 +27,8 @@ pub(crate) struct Prepared {
     models: Answer,
     chat: Generating,
     completions: Generating,
+    responses: Generating,
+    embeddings: Generating,
     sglang: Generating,
     stream_key: Finder<'static>,
 }
@@ -63,6 +68,8 @@ impl Prepared {
             models: Answer::json(&body),
             chat: generating(Api::Chat),
             completions: generating(Api::Completions),
+            responses: generating(Api::Responses),
+            embeddings: generating(Api::Embeddings),
             sglang: generating(Api::Sglang),
             stream_key: Finder::new(b"\"stream\""),
         }
@@ -91,6 +98,8 @@ impl Prepared {
         let generating = match Api::of(request) {
             Some(Api::Chat) => &self.chat,
             Some(Api::Completions) => &self.completions,
+            Some(Api::Responses) => &self.responses,
+            Some(Api::Embeddings) => return (&self.embeddings.whole, false),
             Some(Api::Sglang) => &self.sglang,
             None => return (&self.plain, false),
         };
@@ -119,14 +128,34 @@ impl Generating {
             let (stream, stream_with_usage) = (stream(), stream());
             return Self { whole: Answer::json(&whole), stream, stream_with_usage };
         }
-        let voice = Voice { chat: api == Api::Chat, id, created_s, model, said: None };
+        if api == Api::Embeddings {
+            embedding(&mut whole, model, 1);
+            let nothing = || Answer::stream(|_| {});
+            return Self {
+                whole: Answer::json(&whole),
+                stream: nothing(),
+                stream_with_usage: nothing(),
+            };
+        }
+        if api == Api::Responses {
+            let responding = Responding { id, created_s, model, said: None };
+            responding.whole(&mut whole, tokens, Finish::Stop, usage);
+            let stream = || Answer::responding(&responding, tokens, usage);
+            return Self {
+                whole: Answer::json(&whole),
+                stream: stream(),
+                stream_with_usage: stream(),
+            };
+        }
+        let chat = api == Api::Chat;
+        let voice = Voice { chat, id, created_s, model, said: None, ids: false };
         voice.whole(&mut whole, tokens, Finish::Stop, usage);
         let stream = |with_usage: bool| {
             Answer::stream(|event| {
                 if voice.chat {
                     event(&|out| voice.role(out));
                 }
-                (0..tokens).for_each(|n| event(&|out| voice.tokens(out, n..n + 1, false)));
+                (0..tokens).for_each(|n| event(&|out| voice.tokens(out, n..n + 1, false, None)));
                 event(&|out| voice.finish(out, Finish::Stop));
                 if with_usage {
                     event(&|out| voice.usage(out, usage));
@@ -152,6 +181,24 @@ impl Answer {
         };
         events(&mut event);
         event(&|data| data.extend_from_slice(b"[DONE]"));
+        write_last_chunk(&mut body);
+        Self::new(EVENT_STREAM, Framing::Chunked, &body)
+    }
+
+    /// A stream of the responses API, an event for each token.
+    fn responding(responding: &Responding<'_>, tokens: u32, usage: Usage) -> Self {
+        let (mut body, mut data) = (Vec::new(), Vec::new());
+        let mut event = |name: &str, write: Writer<'_>| {
+            data.clear();
+            write(&mut data);
+            write_named_event_chunk(&mut body, name, &data);
+        };
+        responding.opening(&mut event);
+        for n in 0..tokens {
+            event(DELTA, &|out| responding.tokens(out, OPENING + u64::from(n), n..n + 1));
+        }
+        let number = OPENING + u64::from(tokens);
+        responding.closing(&mut event, number, tokens, Finish::Stop, usage);
         write_last_chunk(&mut body);
         Self::new(EVENT_STREAM, Framing::Chunked, &body)
     }

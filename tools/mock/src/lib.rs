@@ -21,9 +21,9 @@
 //!                                      └──> Plan ─> Generation ─ call_at
 //! ```
 //!
-//! Routes: `/v1/chat/completions`, `/v1/completions` and SGLang's `/generate`, each streamed or not;
-//! `/v1/models`, `/health`, `/metrics`; in `scheduler` also `/version`, `/server_info` and, with a profiler,
-//! `/start_profile` and `/stop_profile`. Every other path is a 404, in `instant` a 200.
+//! Routes: `/v1/chat/completions`, `/v1/completions`, `/v1/responses` and SGLang's `/generate`, each streamed or
+//! not; `/v1/embeddings`; `/v1/models`, `/health`, `/metrics`; in `scheduler` also `/version`, `/server_info` and, with a
+//! profiler, `/start_profile` and `/stop_profile`. Every other path is a 404, in `instant` a 200.
 //!
 //! What is pure in the narrow sense, bytes and time in and bytes out, is in the parts: the answers
 //! (`openai`, `sglang`, `instant`), a generation over time (`generation`), what is kept for the truth
@@ -63,6 +63,7 @@ mod openai;
 mod outgoing;
 mod page;
 mod plan;
+mod responses;
 mod said;
 mod scheduler;
 mod server;

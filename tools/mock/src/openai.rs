@@ -16,6 +16,10 @@ pub enum Api {
     Chat,
     /// `/v1/completions`
     Completions,
+    /// `/v1/responses`
+    Responses,
+    /// `/v1/embeddings`
+    Embeddings,
     /// `/generate`, SGLang's own
     Sglang,
 }
@@ -33,6 +37,8 @@ pub(crate) struct Voice<'a> {
     pub(crate) model: &'a [u8],
     /// What is said, if not prepared words.
     pub(crate) said: Option<&'a Said>,
+    /// The ids of tokens are told with them.
+    pub(crate) ids: bool,
 }
 
 /// Token counts as the server states them.
@@ -59,8 +65,15 @@ impl Voice<'_> {
         out.extend_from_slice(b"\"content\":\"\"},\"finish_reason\":null}]}");
     }
 
-    /// A chunk with the words of `tokens`; `with_role` when it is the first and no role chunk went before.
-    pub(crate) fn tokens(&self, out: &mut Vec<u8>, tokens: Range<u32>, with_role: bool) {
+    /// A chunk with the words of `tokens`; `with_role` when it is the first and no role chunk went before. With
+    /// the counts so far, where those are asked for.
+    pub(crate) fn tokens(
+        &self,
+        out: &mut Vec<u8>,
+        tokens: Range<u32>,
+        with_role: bool,
+        so_far: Option<Usage>,
+    ) {
         self.open(out, self.chunk_object());
         match (self.chat, with_role) {
             (true, false) => {
@@ -74,11 +87,18 @@ impl Voice<'_> {
                 out.extend_from_slice(b"\"choices\":[{\"index\":0,\"text\":\"");
             }
         }
-        words(out, tokens, self.said);
+        words(out, tokens.clone(), self.said);
         out.extend_from_slice(match self.chat {
-            true => b"\"},\"finish_reason\":null}]}" as &[u8],
-            false => b"\",\"finish_reason\":null}]}",
+            true => b"\"},\"finish_reason\":null" as &[u8],
+            false => b"\",\"finish_reason\":null",
         });
+        self.token_ids(out, tokens);
+        out.extend_from_slice(b"}]");
+        if let Some(usage) = so_far {
+            out.push(b',');
+            usage.write(out);
+        }
+        out.push(b'}');
     }
 
     /// The chunk that says why the generation ended; no token in it.
@@ -116,9 +136,19 @@ impl Voice<'_> {
             false => b"\",\"finish_reason\":\"",
         });
         out.extend_from_slice(finish.as_bytes());
-        out.extend_from_slice(b"\"}],");
+        out.push(b'"');
+        self.token_ids(out, 0..tokens);
+        out.extend_from_slice(b"}],");
         usage.write(out);
         out.push(b'}');
+    }
+
+    fn token_ids(&self, out: &mut Vec<u8>, tokens: Range<u32>) {
+        if self.ids {
+            out.extend_from_slice(b",\"token_ids\":[");
+            ids(out, tokens);
+            out.push(b']');
+        }
     }
 
     fn open(&self, out: &mut Vec<u8>, object: &[u8]) {
@@ -164,7 +194,7 @@ impl Usage {
 }
 
 impl Finish {
-    fn as_bytes(self) -> &'static [u8] {
+    pub(crate) fn as_bytes(self) -> &'static [u8] {
         match self {
             Self::Stop => b"stop",
             Self::Length => b"length",
@@ -179,6 +209,8 @@ impl Api {
         match self {
             Self::Chat => "/v1/chat/completions",
             Self::Completions => "/v1/completions",
+            Self::Responses => "/v1/responses",
+            Self::Embeddings => "/v1/embeddings",
             Self::Sglang => "/generate",
         }
     }
@@ -194,6 +226,8 @@ impl Api {
         match path {
             "/v1/chat/completions" => Some(Self::Chat),
             "/v1/completions" => Some(Self::Completions),
+            "/v1/responses" => Some(Self::Responses),
+            "/v1/embeddings" => Some(Self::Embeddings),
             "/generate" => Some(Self::Sglang),
             _ => None,
         }
@@ -236,6 +270,19 @@ pub(crate) fn words(out: &mut Vec<u8>, tokens: Range<u32>, said: Option<&Said>) 
     }
 }
 
+/// Appends the ids of `tokens`, with commas between: they go round like the words.
+pub(crate) fn ids(out: &mut Vec<u8>, tokens: Range<u32>) {
+    for token in tokens.clone() {
+        if token > tokens.start {
+            out.push(b',');
+        }
+        json::number(out, u64::from(FIRST_ID + token % IDS));
+    }
+}
+
+/// No special token has one of these.
+const FIRST_ID: u32 = 1_000;
+const IDS: u32 = WORDS.len() as u32;
 const WORDS: [&[u8]; 16] = [
     b" the",
     b" time",

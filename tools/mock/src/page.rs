@@ -1,7 +1,7 @@
 //! Where answers are written to: the buffer that goes out with the next write, and what is noted of it.
 
 use takt_time::Nanos;
-use takt_wire::{Framing, write_event_chunk, write_head};
+use takt_wire::{Framing, write_event_chunk, write_head, write_named_event_chunk};
 
 use crate::counts::Counts;
 use crate::ledger::Ledger;
@@ -73,14 +73,15 @@ impl Page<'_> {
         write_event_chunk(self.out, self.data);
     }
 
-    /// An event with tokens, planned for `planned`.
-    pub(crate) fn token_event(
-        &mut self,
-        planned: Nanos,
-        tokens: u32,
-        data: impl FnOnce(&mut Vec<u8>),
-    ) {
-        self.event(data);
+    /// An event with a name and without tokens.
+    pub(crate) fn named_event(&mut self, name: &str, data: impl FnOnce(&mut Vec<u8>)) {
+        self.data.clear();
+        data(self.data);
+        write_named_event_chunk(self.out, name, self.data);
+    }
+
+    /// Notes that the last event has `tokens` and was planned for `planned`.
+    pub(crate) fn had_tokens(&mut self, planned: Nanos, tokens: u32) {
         self.counts.emitted(tokens);
         let queued = self.queued();
         if let Some(ledger) = &mut self.ledger {

@@ -68,12 +68,18 @@ impl Said {
     }
 }
 
+/// What a prompt is called, API by API.
+fn first_of(body: &Value) -> &Value {
+    let given = ["prompt", "input", "text"].iter().find_map(|key| body.get(*key));
+    given.unwrap_or(&Value::Null)
+}
+
 /// The text of the last message, or the prompt; empty when there is neither.
 fn last_message(body: &[u8]) -> String {
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return String::new() };
-    let messages = body["messages"].as_array();
+    let messages = body["messages"].as_array().or_else(|| body["input"].as_array());
     let content = messages.and_then(|messages| messages.last()).map(|message| &message["content"]);
-    match content.unwrap_or_else(|| body.get("prompt").unwrap_or(&body["text"])) {
+    match content.unwrap_or_else(|| first_of(&body)) {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         _ => String::new(),
@@ -106,6 +112,8 @@ mod tests {
             (r#"{"messages":[{"content":[{"text":"x"},{"text":" y"}]}]}"#, &["x", " y"]),
             (r#"{"prompt":"p"}"#, &["p"]),
             (r#"{"text":"t"}"#, &["t"]),
+            (r#"{"input":"i","text":{}}"#, &["i"]),
+            (r#"{"input":[{"role":"user","content":"b"}]}"#, &["b"]),
             (r#"{"messages":[]}"#, &[""]),
             ("no JSON", &[""]),
         ] {

@@ -6,7 +6,7 @@
 use takt_time::Span;
 
 use crate::json;
-use crate::openai::{Finish, Usage, words};
+use crate::openai::{Finish, Usage, ids, words};
 use crate::said::Said;
 
 /// One frame.
@@ -30,12 +30,7 @@ impl Frame<'_> {
         out.extend_from_slice(b"{\"text\":\"");
         words(out, 0..tokens, self.said);
         out.extend_from_slice(b"\",\"output_ids\":[");
-        for token in 0..tokens {
-            if token > 0 {
-                out.push(b',');
-            }
-            json::number(out, u64::from(FIRST_ID + token % IDS));
-        }
+        ids(out, 0..tokens);
         out.extend_from_slice(b"],\"meta_info\":{\"id\":\"");
         json::text(out, self.id);
         out.extend_from_slice(b"\",\"finish_reason\":");
@@ -58,10 +53,6 @@ impl Frame<'_> {
         out.extend_from_slice(b"}}");
     }
 }
-
-/// The ids of the words go round like the words; no special token has one of these.
-const FIRST_ID: u32 = 1_000;
-const IDS: u32 = 16;
 
 #[cfg(test)]
 mod tests {

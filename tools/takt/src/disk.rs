@@ -6,8 +6,6 @@
 
 use std::path::Path;
 
-use takt_wire::Api;
-
 use crate::config::{Config, EndpointConfig, Phase};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -101,10 +99,10 @@ fn requests(phase: &Phase, samples: u32) -> Option<f64> {
 }
 
 fn bytes_of_a_request(endpoint: &EndpointConfig) -> f64 {
-    if endpoint.api == Api::Raw || !endpoint.stream {
+    if !endpoint.stream {
         return ISSUED + COMPLETED_PLAIN;
     }
-    let asked = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    let asked = ["max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens"];
     let tokens = [&endpoint.extra_body, &endpoint.body]
         .into_iter()
         .flat_map(|body| asked.iter().filter_map(|key| body.get(*key)?.as_f64()))

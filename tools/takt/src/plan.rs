@@ -9,7 +9,6 @@ use takt_actors::{
 };
 use takt_record::{PhaseKind, PhasePlan, RampRates, SessionPlan};
 use takt_time::Span;
-use takt_wire::Api;
 
 use crate::config::{Config, Generator, Load, OrderKind, Phase, Spacing};
 use crate::identity::Identity;
@@ -54,7 +53,7 @@ fn phase_plan(config: &Config, phase: &Phase, times: Option<&[Span]>) -> PhasePl
             Some(times) => phase.stop.requests.map(|requests| requests.min(times.len() as u64)),
             None => phase.stop.requests,
         },
-        stream: config.endpoint.stream && config.endpoint.api != Api::Raw,
+        stream: config.endpoint.stream && config.endpoint.api.streams(),
     }
 }
 

@@ -63,7 +63,8 @@ impl Replay {
     fn make(&mut self, index: usize, endpoint: usize) -> Result<(), BodyError> {
         self.texts.write(&self.recording, index, &mut self.prompt);
         let output_tokens = self.recording.calls()[index].output_tokens;
-        let row = Map::from_iter([("max_tokens".to_owned(), Value::from(output_tokens))]);
+        let limit = self.body.tokens_max_key();
+        let row = Map::from_iter(limit.map(|key| (key.to_owned(), Value::from(output_tokens))));
         let prompt = Prompt::Text { text: &self.prompt, system: None };
         let body = self.body.build(&prompt, Some(&row))?;
         self.request = self.builders[endpoint].build(&body);

@@ -3,21 +3,22 @@
 use takt_time::Nanos;
 
 use super::{AnswerEvent, Ask, Token};
-use crate::chat::{Learned, error_message};
-use crate::delta::{FinishReason, Kinds, Text, TextSink, Usage};
-use crate::outcome::FailKind;
+use crate::delta::{Delta, FinishReason, Kinds, Text, TextSink, Usage};
+use crate::outcome::{CountedBy, FailKind};
+use crate::reader::{Reader, error_message};
 use crate::sse::SseEvent;
 
 /// What the events of a stream, or a whole answer, have told.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    learned: Learned,
+    reader: Reader,
     pub(super) count: u64,
     pub(super) kinds: Kinds,
     pub(super) finish: Option<FinishReason>,
     pub(super) usage: Option<Usage>,
     /// Whether counts came with each event that held text, and the last of them.
     running: Running,
+    pub(super) ids: Ids,
     pub(super) first_event: Option<Nanos>,
     pub(super) first_token: Option<Nanos>,
     pub(super) first_content: Option<Nanos>,
@@ -35,11 +36,47 @@ enum Running {
     Not,
 }
 
+/// Token ids that came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ids {
+    all: u64,
+    /// Those since the last event with text.
+    waiting: u64,
+    any: bool,
+    /// An event with text came without.
+    missed: bool,
+}
+
+impl Ids {
+    /// Those of a whole answer.
+    pub(super) fn whole(ids: Option<u64>) -> Self {
+        Self { all: ids.unwrap_or(0), any: ids.is_some(), ..Self::default() }
+    }
+
+    /// How many there were, if every event with text brought its own.
+    fn total(self) -> Option<u64> {
+        (self.any && !self.missed).then_some(self.all)
+    }
+
+    fn add(&mut self, ids: u64) {
+        self.all = self.all.saturating_add(ids);
+        self.waiting = self.waiting.saturating_add(ids);
+        self.any = true;
+    }
+
+    /// Those of an event with text, and of the events without text before it.
+    fn of_text(&mut self, ids: Option<u64>) -> Option<u64> {
+        self.missed |= ids.is_none();
+        let waiting = std::mem::take(&mut self.waiting);
+        (!self.missed).then_some(waiting)
+    }
+}
+
 impl Events {
     /// Nothing told yet; the memory stays.
     pub(super) fn restarted(mut self) -> Self {
-        self.learned.reset();
-        Self { learned: self.learned, ..Self::default() }
+        self.reader.reset();
+        Self { reader: self.reader, ..Self::default() }
     }
 
     /// One event of a stream; nothing is told of one that makes the answer a failure.
@@ -67,10 +104,10 @@ impl Events {
         }
         let mut text = |text: Text<'_>| sink(AnswerEvent::Text(text));
         let keep: Option<TextSink<'_>> = if ask.keep_text { Some(&mut text) } else { None };
-        let delta = ask.api.read_event(&mut self.learned, data, keep).map_err(|error| {
+        let mut delta = ask.api.read_event(&mut self.reader, data, keep).map_err(|error| {
             (FailKind::BadJson, format!("an event is not JSON ({error}): {}", shown(data)))
         })?;
-        if let Some(message) = delta.error {
+        if let Some(message) = delta.error.take() {
             return Err((FailKind::ApiError, message.into()));
         }
         self.count += 1;
@@ -81,22 +118,20 @@ impl Events {
         if let Some(usage) = delta.usage {
             self.usage = Some(self.usage.unwrap_or_default().updated(usage));
         }
+        if let Some(ids) = delta.ids {
+            self.ids.add(ids);
+        }
         if delta.kinds.any() {
-            self.token(delta.kinds, delta.usage, at, sink);
+            self.token(&delta, at, sink);
         }
         self.finished(delta.finish, at, sink);
         Ok(())
     }
 
-    fn token(
-        &mut self,
-        kinds: Kinds,
-        usage: Option<Usage>,
-        at: Nanos,
-        sink: &mut impl FnMut(AnswerEvent<'_>),
-    ) {
-        let counted = usage.and_then(|usage| usage.completion);
-        let (running, tokens) = match (self.running, counted) {
+    fn token(&mut self, delta: &Delta, at: Nanos, sink: &mut impl FnMut(AnswerEvent<'_>)) {
+        let kinds = delta.kinds;
+        let counted = delta.usage.and_then(|usage| usage.completion);
+        let (running, by_count) = match (self.running, counted) {
             (Running::Unknown, Some(now)) => (Running::Counted(now), Some(now)),
             (Running::Counted(before), Some(now)) => {
                 (Running::Counted(now), now.checked_sub(before))
@@ -104,6 +139,7 @@ impl Events {
             _ => (Running::Not, None),
         };
         self.running = running;
+        let tokens = self.ids.of_text(delta.ids).or(by_count);
         let first = self.first_token.is_none();
         let coalesced = self.last_token == Some(at);
         self.kinds = self.kinds | kinds;
@@ -130,9 +166,19 @@ impl Events {
         }
     }
 
-    /// Whether counts came with each event that held text.
-    pub(super) fn counts_run(&self) -> bool {
-        matches!(self.running, Running::Counted(_))
+    /// How many tokens the answer has, and who says so. The server's own count goes before all others.
+    pub(super) fn output(&self) -> Option<(u64, CountedBy)> {
+        let (usage, ids) = (self.usage.and_then(|usage| usage.completion), self.ids.total());
+        match (usage, ids) {
+            (None, Some(ids)) => Some((ids, CountedBy::TokenIds)),
+            (Some(count), Some(ids)) if count == ids => Some((count, CountedBy::TokenIds)),
+            (Some(count), _) if matches!(self.running, Running::Counted(_)) => {
+                Some((count, CountedBy::ContinuousUsage))
+            }
+            (Some(count), _) => Some((count, CountedBy::Usage)),
+            (None, None) if self.token_events > 0 => Some((self.token_events, CountedBy::Events)),
+            (None, None) => None,
+        }
     }
 
     /// Whether the API has said that the answer is at its end.

@@ -2,7 +2,7 @@
 
 use takt_time::{Nanos, Span};
 
-use super::events::{Events, SAMPLE, shown};
+use super::events::{Events, Ids, SAMPLE, shown};
 use super::{AnswerEvent, Ask};
 use crate::delta::{Delta, Text};
 use crate::framing::{FramingError, Limits};
@@ -132,6 +132,11 @@ impl Run {
         match (head.content_type, self.ask.stream) {
             (ContentType::Html, _) => {
                 self.fail(FailKind::ContentType, "the body is HTML".to_owned());
+                Mode::Sample
+            }
+            (ContentType::EventStream, _) if !self.ask.api.streams() => {
+                let message = "an event stream came, which the API does not have".to_owned();
+                self.fail(FailKind::ContentType, message);
                 Mode::Sample
             }
             (ContentType::EventStream, false) => {
@@ -289,7 +294,7 @@ impl Run {
             kinds: events.kinds,
             finish: events.finish,
             usage: events.usage,
-            usage_is_continuous: events.counts_run(),
+            output: events.output(),
             first_event: events.first_event,
             first_token: events.first_token,
             first_content: events.first_content,
@@ -349,12 +354,14 @@ impl Run {
                 self.fail(FailKind::ContentType, message);
             }
             Ok(delta) if !delta.choice => {
-                let message = format!("the answer has no choices: {}", shown(data));
+                let holds = self.ask.api.answer_holds();
+                let message = format!("the answer has no {holds}: {}", shown(data));
                 self.fail(FailKind::ApiError, message);
             }
             Ok(delta) => {
                 self.events.kinds = delta.kinds;
                 self.events.usage = delta.usage;
+                self.events.ids = Ids::whole(delta.ids);
                 self.events.finished(delta.finish, at, sink);
             }
             Err(error) => {

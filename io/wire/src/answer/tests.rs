@@ -3,7 +3,7 @@
 use super::*;
 use crate::outcome::{FailKind, Form, Stage};
 use crate::reply::{write_chunk, write_event, write_head, write_last_chunk};
-use crate::{FinishReason, Framing};
+use crate::{CountedBy, FinishReason, Framing};
 
 /// What an answer told, in order, as text (the end apart), and its outcome.
 #[derive(Debug, PartialEq)]
@@ -345,7 +345,7 @@ fn f12_usage_with_choices_and_partial_usage_are_used() {
     assert_eq!((outcome.token_events, outcome.finish), (2, Some(FinishReason::Stop)));
     let usage = outcome.usage.expect("usage");
     assert_eq!((usage.prompt, usage.completion), (Some(5), None));
-    assert!(!outcome.usage_is_continuous);
+    assert_eq!(outcome.output, Some((2, CountedBy::Events)));
 }
 
 #[test]
@@ -387,13 +387,13 @@ fn t1_running_counts_tell_the_tokens_of_each_event() {
     let seen = check(ask(true), &stream(&[&with(4), &with(9), DONE], true), Close::Open);
     let tokens: Vec<_> = seen.told.iter().filter(|t| t.starts_with("Token")).collect();
     assert!(tokens[0].contains("tokens: Some(4)") && tokens[1].contains("tokens: Some(5)"));
-    assert!(seen.ok().usage_is_continuous);
+    assert_eq!(seen.ok().output, Some((9, CountedBy::ContinuousUsage)));
     // A count that comes with the last text alone is of the whole answer, not of that event.
     let seen = check(ask(true), &stream(&[A, &with(9), DONE], true), Close::Open);
     assert!(
         seen.told.iter().filter(|t| t.starts_with("Token")).all(|t| t.contains("tokens: None"))
     );
-    assert!(!seen.ok().usage_is_continuous);
+    assert_eq!(seen.ok().output, Some((9, CountedBy::Usage)));
 }
 
 #[test]

@@ -252,6 +252,7 @@ fn by(source: TokenSource) -> &'static str {
         TokenSource::Usage => "the server (usage)",
         TokenSource::ContinuousUsage => "the server (usage in each event)",
         TokenSource::Tokenizer => "a tokenizer of ours",
+        TokenSource::TokenIds => "the ids of the tokens",
         TokenSource::Events => "events, one token each: an estimate",
     }
 }

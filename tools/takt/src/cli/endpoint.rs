@@ -11,7 +11,8 @@ pub(crate) struct EndpointArgs {
     /// Address of the server, with or without /v1; repeat it for several, used in turn
     #[arg(long, value_name = "URL")]
     pub(crate) url: Vec<String>,
-    /// openai-chat (the default), openai-completions or raw
+    /// openai-chat (the default), openai-completions, openai-responses, openai-embeddings,
+    /// sglang-generate or raw
     #[arg(long, value_name = "API")]
     pub(crate) api: Option<String>,
     /// The model that requests name

@@ -35,7 +35,7 @@ impl EndpointConfig {
 
     pub(super) fn read(table: &Table<'_>) -> Result<Self, ConfigError> {
         let api = match table.get("api") {
-            Some(field) => field.choice(&APIS, &APIS_LATER)?,
+            Some(field) => field.choice(&Api::ALL.map(|api| (api.as_str(), api)), &[])?,
             None => Api::OpenaiChat,
         };
         let urls = table.need("url", "give an address such as http://127.0.0.1:8000")?;
@@ -48,6 +48,13 @@ impl EndpointConfig {
             table.refuse("model", why)?;
             table.refuse("extra_body", why)?;
             table.refuse("stream", "answers of api `raw` are counted, not read")?;
+        } else if !api.streams() {
+            let name = api.as_str();
+            table.refuse("stream", &format!("answers of api `{name}` are never streamed"))?;
+        }
+        if !api.names_model() && api != Api::Raw {
+            let name = api.as_str();
+            table.refuse("model", &format!("requests of api `{name}` name no model"))?;
         }
         let stream = table.get("stream").map_or(Ok(api.streams()), |field| field.flag())?;
         Ok(Self {
@@ -109,10 +116,3 @@ fn object(table: &Table<'_>, key: &str) -> Result<Map<String, Json>, ConfigError
         },
     }
 }
-
-const APIS: [(&str, Api); 3] = [
-    (Api::OpenaiChat.as_str(), Api::OpenaiChat),
-    (Api::OpenaiCompletions.as_str(), Api::OpenaiCompletions),
-    (Api::Raw.as_str(), Api::Raw),
-];
-const APIS_LATER: [&str; 3] = ["openai-responses", "openai-embeddings", "sglang-generate"];

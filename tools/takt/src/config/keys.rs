@@ -127,7 +127,12 @@ pub(crate) static ENDPOINT: Level = Level {
             "",
             "http(s)://host:port with or without /v1, or unix:/path; several are used in turn",
         ),
-        key("api", "`openai-chat`, `openai-completions` or `raw`", "openai-chat", "what is spoken"),
+        key(
+            "api",
+            "`openai-chat`, `openai-completions`, `openai-responses`, `openai-embeddings`, `sglang-generate` or `raw`",
+            "openai-chat",
+            "what is spoken",
+        ),
         key("model", "text", "", "the model that requests name"),
         key(
             "api_key",

@@ -132,7 +132,9 @@ fn endpoint(endpoint: &EndpointConfig) -> Json {
     }
     out.insert("headers".into(), Json::Object(headers));
     if endpoint.api != Api::Raw {
-        out.insert("stream".into(), json!(endpoint.stream));
+        if endpoint.api.streams() {
+            out.insert("stream".into(), json!(endpoint.stream));
+        }
         out.insert("extra_body".into(), without_secrets(&endpoint.extra_body));
     }
     out.insert("body".into(), without_secrets(&endpoint.body));

@@ -140,6 +140,16 @@ fn k1_what_would_have_no_effect_is_refused() {
             "words: has no effect: format `jsonl` does not use it, `synthetic` does",
         ),
         ("openai-chat", "raw", "endpoint.model: has no effect: api `raw`"),
+        (
+            "openai-chat",
+            "sglang-generate",
+            "endpoint.model: has no effect: requests of api `sglang-generate` name no model",
+        ),
+        (
+            "api: openai-chat",
+            "stream: true\n  api: openai-embeddings",
+            "endpoint.stream: has no effect: answers of api `openai-embeddings` are never streamed",
+        ),
     ] {
         let error = refused(&sweep(from, to));
         assert!(error.contains(expected), "{error}");
@@ -150,7 +160,6 @@ fn k1_what_would_have_no_effect_is_refused() {
 fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
     for (from, to) in [
         ("pattern: poisson, rate: 12.5", "pattern: agentic"),
-        ("api: openai-chat", "api: sglang-generate"),
     ] {
         let error = refused(&sweep(from, to));
         assert!(error.contains("not supported by this version"), "{error}");

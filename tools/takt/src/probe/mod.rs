@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use takt_net::tls::ClientTls;
 use takt_time::Span;
-use takt_wire::{Api, Endpoint};
+use takt_wire::Endpoint;
 
 use crate::cli::{Format, ProbeArgs};
 use crate::config::{self, Config, EndpointConfig, Node, Origin, put};
@@ -85,7 +85,7 @@ fn one(
     let mut line = Line::new(reached.target.clone(), tls.cloned(), timeout);
     let mut endpoint = config.endpoint.clone();
     let mut models = None;
-    if endpoint.model.is_empty() && endpoint.api != Api::Raw {
+    if endpoint.model.is_empty() && endpoint.api.names_model() {
         let listed = models::list(&mut line, &endpoint, url).or_exit(Exit::Input)?;
         endpoint.model = listed.first(url)?;
         models = Some(listed);

@@ -1,8 +1,14 @@
 //! The same reading by serde_json: slow, tolerant, and what the fast ways are held to.
 
-use serde_json::Value;
+mod responses;
+mod sglang;
 
-use crate::chat::Shape;
+use serde_json::{Map, Value};
+
+pub(super) use sglang::sglang;
+
+use super::Shape;
+use super::grown::Grown;
 use crate::delta::{BadJson, Delta, FinishReason, Kinds, Text, TextSink, Usage};
 
 /// [`super::read`] by way of a whole JSON tree.
@@ -13,18 +19,33 @@ pub(super) fn read(
 ) -> Result<Delta, BadJson> {
     let mut nobody = |_: Text<'_>| {};
     let text = text.unwrap_or(&mut nobody);
-    let value: Value = serde_json::from_str(&String::from_utf8_lossy(data))?;
-    let top = value.as_object().ok_or(BadJson::NotAnObject)?;
-    let mut delta = Delta { error: error_of(&value), ..Delta::default() };
-    let choices = top.get("choices").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    delta.choice = !choices.is_empty();
-    for choice in choices {
-        let first = choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
-        let text: TextSink<'_> = if first { text } else { &mut |_| {} };
-        read_choice(choice, shape, &mut delta, text);
+    let top = object(&String::from_utf8_lossy(data))?;
+    let mut delta = Delta { error: error_of(&top), ..Delta::default() };
+    match shape {
+        Shape::ChatEvent | Shape::ChatWhole | Shape::Completion => {
+            choices(&top, shape, &mut delta, text);
+        }
+        Shape::Embeddings => {
+            delta.choice = !list(top.get("data")).is_empty();
+            delta.usage = counts(top.get("usage"), &COUNTS);
+        }
+        Shape::ResponsesEvent => responses::event(&top, &mut delta, text),
+        Shape::ResponsesWhole => responses::whole(&top, &mut delta, text),
+        // A frame by itself: all of its text is new.
+        Shape::Sglang => {
+            let mut grown = Grown::default();
+            return sglang(data, |frame| grown.take(frame, Some(text)));
+        }
     }
-    delta.usage = top.get("usage").filter(|u| u.is_object()).map(read_usage);
     Ok(delta)
+}
+
+/// The object that a JSON text is.
+fn object(text: &str) -> Result<Map<String, Value>, BadJson> {
+    match serde_json::from_str(text)? {
+        Value::Object(top) => Ok(top),
+        _ => Err(BadJson::NotAnObject),
+    }
 }
 
 /// Gives the text of a string's raw inside, which was checked before; wrong UTF-8 becomes U+FFFD.
@@ -41,11 +62,25 @@ pub(super) fn unescape(raw: &[u8], text: &mut dyn FnMut(&str)) {
 /// The server's words in an error's data: the message of JSON, otherwise the text itself.
 pub(super) fn error_message(data: &[u8]) -> Box<str> {
     let text = String::from_utf8_lossy(data);
-    let found = serde_json::from_str::<Value>(&text).ok().and_then(|value| {
-        error_of(&value)
-            .or_else(|| ["message", "detail"].iter().find_map(|key| words(value.get(key)?)))
+    let found = object(&text).ok().and_then(|top| {
+        error_of(&top)
+            .or_else(|| ["message", "detail"].iter().find_map(|key| words(top.get(*key)?)))
     });
     found.unwrap_or_else(|| shortened(text.trim()).into())
+}
+
+fn choices(top: &Map<String, Value>, shape: Shape, delta: &mut Delta, text: TextSink<'_>) {
+    let choices = list(top.get("choices"));
+    delta.choice = !choices.is_empty();
+    for choice in choices {
+        let first = choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
+        let text: TextSink<'_> = if first { text } else { &mut |_| {} };
+        read_choice(choice, shape, delta, text);
+        if let Some(ids) = choice.get("token_ids").and_then(Value::as_array) {
+            delta.ids = Some(delta.ids.unwrap_or(0) + ids.len() as u64);
+        }
+    }
+    delta.usage = counts(top.get("usage"), &COUNTS);
 }
 
 fn read_choice(choice: &Value, shape: Shape, delta: &mut Delta, text: TextSink<'_>) {
@@ -56,7 +91,7 @@ fn read_choice(choice: &Value, shape: Shape, delta: &mut Delta, text: TextSink<'
     let message = match shape {
         Shape::ChatEvent => choice.get("delta"),
         Shape::ChatWhole => choice.get("message"),
-        Shape::Completion => {
+        _ => {
             let content = pieces(choice.get("text"));
             delta.kinds.content |= !content.is_empty();
             content.iter().for_each(|piece| text(Text::Content(piece)));
@@ -75,8 +110,7 @@ fn read_choice(choice: &Value, shape: Shape, delta: &mut Delta, text: TextSink<'
     content.iter().for_each(|piece| text(Text::Content(piece)));
     let mut kinds =
         Kinds { content: !content.is_empty(), reasoning: !reasoning.is_empty(), tool_call: false };
-    let calls = message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    for (place, call) in calls.iter().enumerate() {
+    for (place, call) in list(message.get("tool_calls")).iter().enumerate() {
         let index = call.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
         let id = filled(call.get("id"));
         kinds.tool_call |= read_call(index, id, call.get("function"), text);
@@ -95,14 +129,28 @@ fn read_call(index: u64, id: Option<&str>, function: Option<&Value>, text: TextS
     name.is_some() || arguments.is_some()
 }
 
-fn read_usage(usage: &Value) -> Usage {
-    let count = |object: Option<&Value>, key| object?.get(key)?.as_u64();
-    Usage {
-        prompt: count(Some(usage), "prompt_tokens"),
-        completion: count(Some(usage), "completion_tokens"),
-        cached: count(usage.get("prompt_tokens_details"), "cached_tokens"),
-        reasoning: count(usage.get("completion_tokens_details"), "reasoning_tokens"),
-    }
+/// The names that an API has for its counts: of the input and the output, and of what they are made of.
+struct CountNames {
+    prompt: &'static str,
+    completion: &'static str,
+    prompt_details: &'static str,
+    completion_details: &'static str,
+}
+
+/// An object of counts; `None` for anything else.
+fn counts(usage: Option<&Value>, names: &CountNames) -> Option<Usage> {
+    let usage = usage?.as_object()?;
+    let detail = |of: &str, key: &str| usage.get(of)?.get(key)?.as_u64();
+    Some(Usage {
+        prompt: usage.get(names.prompt).and_then(Value::as_u64),
+        completion: usage.get(names.completion).and_then(Value::as_u64),
+        cached: detail(names.prompt_details, "cached_tokens"),
+        reasoning: detail(names.completion_details, "reasoning_tokens"),
+    })
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Texts that are not empty: of a string, or of an array of parts with a `text` each.
@@ -120,21 +168,21 @@ fn filled(value: Option<&Value>) -> Option<&str> {
 }
 
 /// The error of `{"error": …}` or of `{"object": "error", "message": …}`.
-fn error_of(value: &Value) -> Option<Box<str>> {
-    let error = match value.get("error") {
-        Some(error) => error,
-        None if value.get("object").and_then(Value::as_str) == Some("error") => value,
-        None => return None,
-    };
-    match error {
-        Value::Null | Value::Bool(false) => None,
-        Value::Object(fields) => {
-            let said =
-                ["message", "detail", "type", "code"].iter().find_map(|k| words(fields.get(*k)?));
-            Some(said.unwrap_or_else(|| shortened(&error.to_string()).into()))
-        }
-        other => Some(words(other).unwrap_or_else(|| other.to_string().into())),
+fn error_of(top: &Map<String, Value>) -> Option<Box<str>> {
+    match top.get("error") {
+        Some(Value::Null | Value::Bool(false)) => None,
+        Some(Value::Object(fields)) => Some(said(fields)),
+        Some(other) => Some(words(other).unwrap_or_else(|| other.to_string().into())),
+        None if top.get("object").and_then(Value::as_str) == Some("error") => Some(said(top)),
+        None => None,
     }
+}
+
+/// What the fields of an error say, or all of them.
+fn said(fields: &Map<String, Value>) -> Box<str> {
+    let said =
+        ["message", "detail", "type", "code"].iter().find_map(|key| words(fields.get(*key)?));
+    said.unwrap_or_else(|| words(&Value::Object(fields.clone())).unwrap_or_default())
 }
 
 /// What a value says, when it says something.
@@ -151,3 +199,10 @@ fn words(value: &Value) -> Option<Box<str>> {
 fn shortened(text: &str) -> &str {
     text.char_indices().nth(1000).map_or(text, |(end, _)| &text[..end])
 }
+
+const COUNTS: CountNames = CountNames {
+    prompt: "prompt_tokens",
+    completion: "completion_tokens",
+    prompt_details: "prompt_tokens_details",
+    completion_details: "completion_tokens_details",
+};

@@ -5,7 +5,14 @@
 //! name), so that equal requests are equal bytes. A parameter is taken from the extra body if it is there, else
 //! from the sample's row, else from the endpoint's `body`; a null leaves it out.
 
+mod error;
+mod sampling;
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Map, Value};
+
+pub use error::{BodyError, Source};
 
 use crate::api::Api;
 
@@ -37,63 +44,6 @@ pub enum Prompt<'a> {
         /// A system text put before it.
         system: Option<&'a str>,
     },
-}
-
-/// A body that cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BodyError {
-    /// `stream` is given and is not what the run asks for.
-    #[error(
-        "`stream` in {0} contradicts the run; turn streaming on or off with --stream or --no-stream"
-    )]
-    Stream(Source),
-    /// The prompt is given a second time.
-    #[error(
-        "`{key}` in {source_of_key} would replace the prompt of every sample; take it from the dataset"
-    )]
-    Prompt {
-        /// The key.
-        key: String,
-        /// Where it is given.
-        source_of_key: Source,
-    },
-    /// `stream_options` without a stream.
-    #[error("`stream_options` in {0} needs a stream; leave it out or use --stream")]
-    StreamOptions(Source),
-    /// Not a JSON array of messages.
-    #[error("the messages of the sample are not a JSON array of objects: {0}")]
-    Messages(String),
-    /// The API does not take what the sample holds.
-    #[error("{api} takes {takes}, and the sample holds {holds}")]
-    Unfit {
-        /// The API.
-        api: &'static str,
-        /// What it takes.
-        takes: &'static str,
-        /// What is there.
-        holds: &'static str,
-    },
-}
-
-/// Where a parameter is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The endpoint's `body`.
-    Endpoint,
-    /// A row of the dataset.
-    Row,
-    /// The extra body.
-    Extra,
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Endpoint => "endpoint.body",
-            Self::Row => "the dataset's row",
-            Self::Extra => "the extra body",
-        })
-    }
 }
 
 impl BodyBuilder {
@@ -137,6 +87,12 @@ impl BodyBuilder {
         Ok(self)
     }
 
+    /// What its API calls the limit of an answer's length; `None` where answers have no length.
+    #[must_use]
+    pub fn tokens_max_key(&self) -> Option<&'static str> {
+        self.api.tokens_max_key()
+    }
+
     /// The body for a sample; `row` holds the parameters of its own.
     ///
     /// # Errors
@@ -157,12 +113,28 @@ impl BodyBuilder {
             None if self.model.is_empty() => {}
             None => entry(&mut out, "model", &Value::from(self.model.as_str())),
         }
-        self.prompt(&mut out, prompt)?;
+        self.prompt(&mut out, prompt, row)?;
+        if self.api == Api::SglangGenerate {
+            let sampling = sampling::sampling(self.maps(row))?;
+            if !sampling.is_empty() {
+                entry(&mut out, sampling::KEY, &Value::Object(sampling));
+            }
+        }
         for key in ORDER {
             match key {
+                _ if self.is_elsewhere(key) => {}
                 "stream" if self.stream => entry(&mut out, key, &Value::Bool(true)),
                 "stream" => {}
                 "stream_options" => self.stream_options(&mut out, row),
+                "max_tokens" if self.api == Api::OpenaiResponses => {
+                    let mut maps = self.maps(row).into_iter().rev().flatten();
+                    let limit =
+                        |map: &'_ Map<_, _>| LIMITS.iter().find(|key| map.contains_key(**key));
+                    let given = maps.find_map(|map| map.get(*limit(map)?));
+                    if let Some(value) = given.filter(|value| !value.is_null()) {
+                        entry(&mut out, "max_output_tokens", value);
+                    }
+                }
                 _ => {
                     if let Some(value) = self.find(key, row) {
                         entry(&mut out, key, value);
@@ -170,19 +142,38 @@ impl BodyBuilder {
                 }
             }
         }
-        let maps = [Some(&self.params), row, Some(&self.extra)];
+        let maps = self.maps(row);
         let mut rest: Vec<&str> =
             maps.into_iter().flatten().flat_map(Map::keys).map(String::as_str).collect();
         rest.retain(|key| *key != "model" && !ORDER.contains(key));
         rest.sort_unstable();
         rest.dedup();
         for key in rest {
-            if let Some(value) = self.find(key, row) {
+            if let Some(value) = self.find(key, row).filter(|_| !self.is_elsewhere(key)) {
                 entry(&mut out, key, value);
             }
         }
         out.push(b'}');
         Ok(out)
+    }
+
+    /// What is given, from what counts least to what counts most.
+    fn maps<'a>(
+        &'a self,
+        row: Option<&'a Map<String, Value>>,
+    ) -> [Option<&'a Map<String, Value>>; 3] {
+        [Some(&self.params), row, Some(&self.extra)]
+    }
+
+    /// Whether the API has this parameter under another name or in another place.
+    fn is_elsewhere(&self, key: &str) -> bool {
+        match self.api {
+            Api::OpenaiResponses => {
+                key == "instructions" || (key != "max_tokens" && LIMITS.contains(&key))
+            }
+            Api::SglangGenerate => sampling::takes(key),
+            _ => false,
+        }
     }
 
     /// The value that holds for a key, if it is not null.
@@ -191,7 +182,12 @@ impl BodyBuilder {
         given.filter(|value| !value.is_null())
     }
 
-    fn prompt(&self, out: &mut Vec<u8>, prompt: &Prompt<'_>) -> Result<(), BodyError> {
+    fn prompt(
+        &self,
+        out: &mut Vec<u8>,
+        prompt: &Prompt<'_>,
+        row: Option<&Map<String, Value>>,
+    ) -> Result<(), BodyError> {
         match (self.api, *prompt) {
             (Api::OpenaiChat, Prompt::Text { text, system }) => {
                 key(out, "messages");
@@ -216,13 +212,45 @@ impl BodyBuilder {
                 out.extend_from_slice(inside.as_bytes());
                 out.push(b']');
             }
+            (
+                Api::OpenaiResponses,
+                Prompt::Text { system, .. } | Prompt::Messages { system, .. },
+            ) => {
+                match (self.find("instructions", row), system) {
+                    (Some(given), _) => entry(out, "instructions", given),
+                    (None, Some(system)) => entry(out, "instructions", &Value::from(system)),
+                    (None, None) => {}
+                }
+                match *prompt {
+                    Prompt::Text { text, .. } => entry(out, "input", &Value::from(text)),
+                    Prompt::Messages { json, .. } => {
+                        let inside = inside_of_array(json)?;
+                        key(out, "input");
+                        out.push(b'[');
+                        out.extend_from_slice(inside.as_bytes());
+                        out.push(b']');
+                    }
+                }
+            }
             (Api::OpenaiCompletions, Prompt::Text { text, system: None }) => {
                 entry(out, "prompt", &Value::from(text));
             }
-            (Api::OpenaiCompletions, Prompt::Text { .. }) => {
+            (Api::OpenaiEmbeddings, Prompt::Text { text, system: None }) => {
+                entry(out, "input", &Value::from(text));
+            }
+            (Api::SglangGenerate, Prompt::Text { text, system: None }) => {
+                entry(out, "text", &Value::from(text));
+            }
+            (
+                Api::OpenaiCompletions | Api::OpenaiEmbeddings | Api::SglangGenerate,
+                Prompt::Text { .. },
+            ) => {
                 return Err(self.unfit("a prompt alone", "a system text"));
             }
-            (Api::OpenaiCompletions, Prompt::Messages { .. }) => {
+            (
+                Api::OpenaiCompletions | Api::OpenaiEmbeddings | Api::SglangGenerate,
+                Prompt::Messages { .. },
+            ) => {
                 return Err(self.unfit("a prompt", "messages"));
             }
             (Api::Raw, _) => {
@@ -241,7 +269,8 @@ impl BodyBuilder {
             Some(other) => return entry(out, "stream_options", other),
             None => Map::new(),
         };
-        if self.include_usage && !options.contains_key("include_usage") {
+        let asks = matches!(self.api, Api::OpenaiChat | Api::OpenaiCompletions);
+        if asks && self.include_usage && !options.contains_key("include_usage") {
             options.insert("include_usage".to_owned(), Value::Bool(true));
         }
         if !options.is_empty() {
@@ -250,22 +279,52 @@ impl BodyBuilder {
     }
 
     fn check(&self, map: &Map<String, Value>, source: Source) -> Result<(), BodyError> {
+        let has_no = |key: &str, why| {
+            let (key, api) = (key.to_owned(), self.api.as_str());
+            Err(BodyError::HasNo { key, source_of_key: source, api, why })
+        };
         for (key, value) in map {
+            let given = !value.is_null();
             match key.as_str() {
-                "stream" if !value.is_null() && *value != Value::Bool(self.stream) => {
+                "stream" if given && *value == Value::Bool(true) && !self.api.streams() => {
+                    return Err(BodyError::NeverStreams(source, self.api.as_str()));
+                }
+                "stream" if given && *value != Value::Bool(self.stream) => {
                     return Err(BodyError::Stream(source));
                 }
-                "messages" | "prompt" => {
+                _ if self.prompt_keys().contains(&key.as_str()) => {
                     let key = key.clone();
                     return Err(BodyError::Prompt { key, source_of_key: source });
                 }
-                "stream_options" if !value.is_null() && !self.stream => {
+                "stream_options" if given && self.api == Api::SglangGenerate => {
+                    return has_no(key, "has no options of a stream; each frame counts its tokens");
+                }
+                "stream_options" if given && !self.stream => {
                     return Err(BodyError::StreamOptions(source));
+                }
+                "model" if given && !self.api.names_model() => {
+                    return has_no(key, "names no model");
+                }
+                _ if given && self.api == Api::OpenaiEmbeddings && LIMITS.contains(&&**key) => {
+                    return has_no(key, "has no output whose length could be limited");
                 }
                 _ => {}
             }
         }
+        if self.api == Api::SglangGenerate {
+            sampling::check(map, source)?;
+        }
         Ok(())
+    }
+
+    /// Keys that would put another prompt into every request.
+    fn prompt_keys(&self) -> &'static [&'static str] {
+        match self.api {
+            Api::OpenaiResponses => &["messages", "input"],
+            Api::OpenaiEmbeddings => &["messages", "prompt", "input"],
+            Api::SglangGenerate => &["messages", "prompt", "text", "input_ids", "input_embeds"],
+            Api::OpenaiChat | Api::OpenaiCompletions | Api::Raw => &["messages", "prompt"],
+        }
     }
 
     fn unfit(&self, takes: &'static str, holds: &'static str) -> BodyError {
@@ -332,115 +391,5 @@ pub const ORDER: [&str; 22] = [
     "response_format",
 ];
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn map(value: Value) -> Map<String, Value> {
-        match value {
-            Value::Object(map) => map,
-            other => panic!("{other} is no object"),
-        }
-    }
-
-    fn text(text: &str) -> Prompt<'_> {
-        Prompt::Text { text, system: None }
-    }
-
-    fn built(builder: &BodyBuilder, prompt: &Prompt<'_>, row: Value) -> String {
-        let body = builder.build(prompt, Some(&map(row))).expect("body");
-        serde_json::from_slice::<Value>(&body).expect("JSON");
-        String::from_utf8(body).expect("UTF-8")
-    }
-
-    #[test]
-    fn keys_come_in_a_fixed_order() {
-        let params = map(json!({"zeta": 1, "top_p": 0.5, "alpha": [1], "temperature": 0}));
-        let builder = BodyBuilder::new(Api::OpenaiChat, "m", true).params(params).expect("params");
-        assert_eq!(
-            built(&builder, &Prompt::Text { text: "a\"b", system: Some("s") }, json!({})),
-            concat!(
-                r#"{"model":"m","messages":[{"role":"system","content":"s"},"#,
-                r#"{"role":"user","content":"a\"b"}],"temperature":0,"stream":true,"#,
-                r#""stream_options":{"include_usage":true},"top_p":0.5,"alpha":[1],"zeta":1}"#
-            )
-        );
-    }
-
-    #[test]
-    fn body_without_stream_names_no_stream() {
-        let builder = BodyBuilder::new(Api::OpenaiChat, "", false);
-        let expect = r#"{"messages":[{"role":"user","content":"x"}]}"#;
-        assert_eq!(built(&builder, &text("x"), json!({})), expect);
-    }
-
-    #[test]
-    fn row_overrides_endpoint_and_extra_overrides_both() {
-        let builder = BodyBuilder::new(Api::OpenaiCompletions, "m", false)
-            .params(map(json!({"max_tokens": 1, "seed": 1, "stop": "x", "top_k": 1})))
-            .and_then(|b| b.extra(map(json!({"seed": 3, "model": "other", "top_k": null}))))
-            .expect("builder");
-        assert_eq!(
-            built(&builder, &text("p"), json!({"max_tokens": 2, "seed": 2, "stop": null})),
-            r#"{"model":"other","prompt":"p","max_tokens":2,"seed":3}"#
-        );
-    }
-
-    #[test]
-    fn messages_are_sent_byte_for_byte() {
-        let builder = BodyBuilder::new(Api::OpenaiChat, "", false);
-        let json = "\n[ {\"role\":\"user\", \"content\":\"\\u00e9\"} ] ";
-        assert_eq!(
-            built(&builder, &Prompt::Messages { json, system: None }, json!({})),
-            "{\"messages\":[{\"role\":\"user\", \"content\":\"\\u00e9\"}]}"
-        );
-        let system = Some("s");
-        assert_eq!(
-            built(&builder, &Prompt::Messages { json: "[]", system }, json!({})),
-            r#"{"messages":[{"role":"system","content":"s"}]}"#
-        );
-        for bad in ["{}", "[1]", "[", "\"x\""] {
-            let prompt = Prompt::Messages { json: bad, system: None };
-            assert!(matches!(builder.build(&prompt, None), Err(BodyError::Messages(_))), "{bad}");
-        }
-    }
-
-    #[test]
-    fn usage_can_be_turned_off_and_options_are_kept() {
-        let builder = BodyBuilder::new(Api::OpenaiChat, "", true).include_usage(false);
-        assert!(!built(&builder, &text("x"), json!({})).contains("stream_options"));
-        let row = json!({"stream_options": {"continuous_usage_stats": true}});
-        let builder = builder.include_usage(true);
-        assert!(
-            built(&builder, &text("x"), row).contains(
-                r#""stream_options":{"continuous_usage_stats":true,"include_usage":true}"#
-            )
-        );
-    }
-
-    #[test]
-    fn what_contradicts_the_run_is_refused() {
-        let new = || BodyBuilder::new(Api::OpenaiChat, "m", true);
-        let stream = new().extra(map(json!({"stream": false}))).expect_err("stream");
-        assert_eq!(stream, BodyError::Stream(Source::Extra));
-        assert!(new().extra(map(json!({"stream": true}))).is_ok());
-        let messages = new().params(map(json!({"messages": []}))).expect_err("messages");
-        assert!(messages.to_string().contains("`messages` in endpoint.body"), "{messages}");
-        let row = map(json!({"prompt": "x"}));
-        assert!(matches!(new().build(&text("x"), Some(&row)), Err(BodyError::Prompt { .. })));
-        let options = map(json!({"stream_options": {}}));
-        let error = BodyBuilder::new(Api::OpenaiChat, "m", false).params(options);
-        assert_eq!(error.expect_err("no stream"), BodyError::StreamOptions(Source::Endpoint));
-        let prompt = Prompt::Messages { json: "[]", system: None };
-        let unfit = BodyBuilder::new(Api::OpenaiCompletions, "m", true).build(&prompt, None);
-        assert!(matches!(unfit, Err(BodyError::Unfit { .. })));
-    }
-
-    #[test]
-    fn k4_prompt_of_digits_stays_text() {
-        let builder = BodyBuilder::new(Api::OpenaiCompletions, "", false);
-        assert_eq!(built(&builder, &text("00123"), json!({})), r#"{"prompt":"00123"}"#);
-    }
-}
+/// The names by which the length of an answer is limited, the one that counts most first.
+const LIMITS: [&str; 3] = ["max_output_tokens", "max_completion_tokens", "max_tokens"];
