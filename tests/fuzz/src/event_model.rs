@@ -40,6 +40,9 @@ impl Model {
             Shape::ResponsesWhole => out.response(&top),
             Shape::Sglang => self.frame(&top, raw_text(&text), &mut out),
         }
+        if out.delta.error.is_some() {
+            out.texts.clear();
+        }
         Ok((out.delta, out.texts))
     }
 

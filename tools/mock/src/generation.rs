@@ -49,6 +49,8 @@ pub(crate) struct Generation {
     sent: u32,
     ordinal: u64,
     spoiled: Option<Box<Spoiled>>,
+    /// Events with tokens so far.
+    events: u64,
     stage: Stage,
 }
 
@@ -139,6 +141,7 @@ impl Generation {
             sent: 0,
             ordinal,
             spoiled: None,
+            events: 0,
             stage: Stage::Waiting,
         }
     }
@@ -155,7 +158,8 @@ impl Generation {
 
     /// Hands its prompt over, once, and says how many tokens it is to be fed.
     pub(crate) fn hand_over(&mut self) -> Option<(Prompt, u32)> {
-        Some((self.feed.as_mut()?.prompt.take()?, self.tokens))
+        // A pass of the model gives one at least; an embedding is not answered with it.
+        Some((self.feed.as_mut()?.prompt.take()?, self.tokens.max(1)))
     }
 
     /// Gives it tokens that were planned for `at`; true when they were the last.
@@ -318,7 +322,7 @@ impl Generation {
         match self.api {
             Api::Sglang => page.event(|data| self.frame(at, upto).write(data)),
             Api::Responses => {
-                let number = OPENING + u64::from(self.sent.div_ceil(self.per_event));
+                let number = OPENING + self.events;
                 let responding = self.responding(names);
                 page.named_event(DELTA, |data| responding.tokens(data, number, tokens));
             }
@@ -329,6 +333,7 @@ impl Generation {
         }
         page.had_tokens(at, upto - self.sent);
         self.sent = upto;
+        self.events += 1;
         self.stage = if upto == self.tokens {
             Stage::Tail { at: at + self.tail }
         } else if self.feed.is_some() {
@@ -341,7 +346,7 @@ impl Generation {
 
     fn write_tail(&mut self, names: &Names, page: &mut Page<'_>) {
         if self.api == Api::Responses {
-            let number = OPENING + u64::from(self.sent.div_ceil(self.per_event));
+            let number = OPENING + self.events;
             let (finish, usage) = (self.finish, self.usage(self.tokens));
             let mut event = |name: &str, data: &dyn Fn(&mut Vec<u8>)| page.named_event(name, data);
             self.responding(names).closing(&mut event, number, self.tokens, finish, usage);

@@ -68,7 +68,9 @@ impl Grown {
         self.tokens = tokens.or(self.tokens);
         let new = raw.map(|raw| self.new_text(raw));
         let new_ids = ids.map(|ids| self.new_ids(ids));
-        if let (Some(raw), Some(text)) = (new.filter(|raw| !raw.is_empty()), text) {
+        // Nothing is told of a frame that is an error.
+        let told = new.filter(|raw| !raw.is_empty() && delta.error.is_none());
+        if let (Some(raw), Some(text)) = (told, text) {
             reference::unescape(raw, &mut |s| text(Text::Content(s)));
         }
         // Without text there are only ids, when the server has no tokenizer.

@@ -18,9 +18,10 @@ pub(super) fn read(
     text: Option<TextSink<'_>>,
 ) -> Result<Delta, BadJson> {
     let mut nobody = |_: Text<'_>| {};
-    let text = text.unwrap_or(&mut nobody);
     let top = object(&String::from_utf8_lossy(data))?;
     let mut delta = Delta { error: error_of(&top), ..Delta::default() };
+    // Nothing is told of an event that is an error.
+    let text = text.filter(|_| delta.error.is_none()).unwrap_or(&mut nobody);
     match shape {
         Shape::ChatEvent | Shape::ChatWhole | Shape::Completion => {
             choices(&top, shape, &mut delta, text);

@@ -103,6 +103,11 @@ fn f8_errors_are_found_in_all_their_forms() {
     for value in [json!({"error": null}), json!({"error": false}), json!({"object": "chat"})] {
         assert_eq!(event(&value).error, None, "{value}");
     }
+    let with_text = br#"{"error":"e","choices":[{"delta":{"content":"a"}}]}"#;
+    assert!(
+        check(with_text, Shape::ChatEvent).expect("JSON").1.is_empty(),
+        "nothing is told of it"
+    );
     assert_eq!(&*error_message(b"{\"detail\": \"not found\"}"), "not found");
     assert_eq!(&*error_message(b" boom "), "boom");
 }

@@ -98,6 +98,8 @@ fn f8_an_abort_is_an_error_with_its_message() {
         last["meta_info"]["finish_reason"] = reason;
         let (delta, _) = check(last.to_string().as_bytes(), Shape::Sglang).expect("JSON");
         assert_eq!((delta.error.as_deref(), delta.finish), (Some(says), None));
+        let texts = in_turn_of(Shape::Sglang, &[last.clone()]).remove(0).1;
+        assert!(texts.is_empty(), "nothing is told of it");
     }
     let error = json!({"error": {"message": "bad"}});
     let (delta, _) = check(error.to_string().as_bytes(), Shape::Sglang).expect("JSON");
