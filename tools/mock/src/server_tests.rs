@@ -139,6 +139,60 @@ fn sglang_streams_all_its_text_in_each_frame() {
 }
 
 #[test]
+fn responses_are_events_named_by_what_they_say() {
+    let body = r#"{"stream":true,"max_output_tokens":2}"#;
+    let rig = ask(timed(|_| ()), post("/v1/responses", "X-Request-Id: ab\r\n", body));
+    let events = only(rig.answers(0)).events();
+    let parsed: Vec<serde_json::Value> =
+        events.iter().map(|event| serde_json::from_str(event).expect("JSON")).collect();
+    let kinds: Vec<_> = parsed.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "response.created",
+            "response.in_progress",
+            "response.output_item.added",
+            "response.content_part.added",
+            "response.output_text.delta",
+            "response.output_text.delta",
+            "response.output_text.done",
+            "response.content_part.done",
+            "response.output_item.done",
+            "response.incomplete",
+        ]
+    );
+    let numbers = parsed.iter().map(|event| event["sequence_number"].as_u64().unwrap());
+    assert!(numbers.eq(0..10));
+    assert_eq!(parsed[4]["delta"], " the");
+    let end = &parsed[9]["response"];
+    assert_eq!(end["incomplete_details"]["reason"], "max_output_tokens");
+    assert_eq!((&end["id"], &end["usage"]["output_tokens"]), (&"resp_ab".into(), &2.into()));
+    assert_eq!(end["output"][0]["content"][0]["text"], " the time");
+}
+
+#[test]
+fn whole_responses_and_embeddings_are_one_object() {
+    let rig = ask(timed(|_| ()), post("/v1/responses", "", "{}"));
+    let body: serde_json::Value = serde_json::from_str(&only(rig.answers(0)).body).expect("JSON");
+    assert_eq!((&body["object"], &body["status"]), (&"response".into(), &"completed".into()));
+    // Asked to stream, too: there is no stream of embeddings.
+    let rig = ask(timed(|_| ()), post("/v1/embeddings", "", r#"{"input":"x","stream":true}"#));
+    assert_eq!(writes(&rig, 0)[0].0, 20, "at the time of a first token");
+    let body: serde_json::Value = serde_json::from_str(&only(rig.answers(0)).body).expect("JSON");
+    assert_eq!(body["data"][0]["embedding"].as_array().map(Vec::len), Some(64));
+    assert!(body["usage"]["prompt_tokens"].as_u64() > Some(0));
+}
+
+#[test]
+fn counts_and_ids_come_with_each_chunk_when_asked_for() {
+    let body = r#"{"stream":true,"stream_options":{"continuous_usage_stats":true},"return_token_ids":true}"#;
+    let rig = ask(timed(|_| ()), post("/v1/completions", "", body));
+    let events = only(rig.answers(0)).events();
+    assert!(events[1].contains(r#""text":" time","finish_reason":null,"token_ids":[1001]}]"#));
+    assert!(events[1].contains(r#""completion_tokens":2"#), "{}", events[1]);
+}
+
+#[test]
 fn slots_are_given_first_come_first_served() {
     let mut rig = rig(timed(|t| t.slots = NonZeroU32::new(1)));
     rig.run_to(MS);
