@@ -56,8 +56,8 @@ impl Seen {
     fn look(&mut self, event: &AnswerEvent<'_>) {
         assert!(self.outcome.is_none(), "nothing follows the end");
         match event {
-            AnswerEvent::Text(text) => return self.text(text),
-            AnswerEvent::Token(token) => return self.token(token),
+            AnswerEvent::Text(text) => self.text(text),
+            AnswerEvent::Token(token) => self.token(token),
             AnswerEvent::Head { status, .. } => self.events.push(json!({"head": status})),
             AnswerEvent::FirstEvent { .. } => self.events.push(json!({"first_event": true})),
             AnswerEvent::Finish { reason, .. } => {

@@ -137,7 +137,7 @@ impl Stream {
     /// Nanoseconds of CPU time an event, in the best of `rounds`, with `per_read` events in each read.
     fn cost(&self, per_read: usize, events: u64, rounds: u32) -> Result<f64, Box<dyn Error>> {
         let reads: Vec<Vec<u8>> =
-            self.events.chunks(per_read.max(1)).map(|many| many.concat()).collect();
+            self.events.chunks(per_read.max(1)).map(<[Vec<u8>]>::concat).collect();
         let ask = Ask { api: self.api, stream: true, keep_text: false, no_body: false };
         let mut answer = Answer::new(ask, Limits::default());
         let answers = (events / self.events.len() as u64).max(1);

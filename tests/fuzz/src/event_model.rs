@@ -162,9 +162,7 @@ impl Out {
                 self.response_end(response, &kind["response.".len()..]);
             }
             "error" | "response.error" => {
-                if self.delta.error.is_none() {
-                    self.delta.error = Some(said(top));
-                }
+                self.delta.error.get_or_insert_with(|| said(top));
             }
             _ => {}
         }

@@ -130,9 +130,9 @@ fn object<'a>(json: &mut Cursor<'a>) -> Option<Response<'a>> {
             b"status" => {
                 once.see(0)?;
                 if json.is(b'n') {
-                    json.null()?
+                    json.null()?;
                 } else {
-                    response.status = Some(json.plain_string()?)
+                    response.status = Some(json.plain_string()?);
                 }
             }
             b"incomplete_details" => {

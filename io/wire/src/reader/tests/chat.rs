@@ -146,10 +146,10 @@ fn learned_shape_is_of_one_text_and_one_place() {
     let both =
         |a: &str| delta_event(&json!({"reasoning_content": a, "reasoning": "b"})).to_string();
     let pair = [both("a"), both("")];
-    in_turn(pair.iter().map(|event| (event.as_bytes(), Shape::ChatEvent)));
+    in_turn(&pair.each_ref().map(|event| (event.as_bytes(), Shape::ChatEvent)));
     let event = delta_event(&json!({"content": "a"})).to_string();
     let shapes = [Shape::ChatEvent, Shape::Completion, Shape::ChatEvent];
-    in_turn(shapes.into_iter().map(|shape| (event.as_bytes(), shape)));
+    in_turn(&shapes.map(|shape| (event.as_bytes(), shape)));
 }
 
 #[test]

@@ -396,6 +396,7 @@ proptest! {
                 data[at] = byte;
             }
         }
-        in_turn(events.iter().map(|(data, shape)| (&data[..], *shape)));
+        let events: Vec<_> = events.iter().map(|(data, shape)| (&data[..], *shape)).collect();
+        in_turn(&events);
     }
 }

@@ -54,11 +54,11 @@ fn kinds(content: bool, reasoning: bool, tool_call: bool) -> Kinds {
 /// Reads events in turn, as those of one answer; each must be as serde_json has it, text kept or not. Gives what is
 /// seen with text.
 #[track_caller]
-fn in_turn<'a>(events: impl Iterator<Item = (&'a [u8], Shape)> + Clone) -> Vec<Seen> {
+fn in_turn(events: &[(&[u8], Shape)]) -> Vec<Seen> {
     let mut seen = Vec::new();
     for keep in [false, true] {
         let (mut reader, mut grown) = (Reader::default(), Grown::default());
-        for (data, shape) in events.clone() {
+        for &(data, shape) in events {
             let expect = match shape {
                 Shape::Sglang => by(|text| grown.read_slowly(data, text), keep),
                 _ => by(|text| reference::read(data, shape, text), keep),
@@ -77,6 +77,7 @@ fn in_turn<'a>(events: impl Iterator<Item = (&'a [u8], Shape)> + Clone) -> Vec<S
 #[track_caller]
 fn in_turn_of(shape: Shape, events: &[Value]) -> Vec<(Delta, Vec<String>)> {
     let events: Vec<String> = events.iter().map(Value::to_string).collect();
-    let seen = in_turn(events.iter().map(|event| (event.as_bytes(), shape)));
+    let events: Vec<_> = events.iter().map(|event| (event.as_bytes(), shape)).collect();
+    let seen = in_turn(&events);
     seen.into_iter().map(|seen| seen.expect("JSON")).collect()
 }
