@@ -120,7 +120,9 @@ impl<F: Fn(&str) -> Option<u32> + Sync> Fold for Counting<'_, F> {
 /// The server's own count of an answer.
 fn said(done: &Completed) -> Option<u32> {
     match done.tokens.source? {
-        TokenSource::Usage | TokenSource::ContinuousUsage => done.tokens.output,
+        TokenSource::Usage | TokenSource::ContinuousUsage | TokenSource::TokenIds => {
+            done.tokens.output
+        }
         TokenSource::Tokenizer | TokenSource::Events => None,
     }
 }
