@@ -30,7 +30,7 @@ mod varint;
 
 pub use block::{Block, BlockReader, BlockWriter, NotPushed};
 pub use codec::{CODEC_VERSION, CodecError, CodecErrorKind, MAX_TEXT_BYTES};
-pub use event::{Event, EventData};
+pub use event::{EventData, EventWriter};
 pub use id::RequestId;
 pub use journal::{
     JOURNAL_VERSION, JournalEnd, JournalError, JournalReader, JournalStats, JournalSummary,

@@ -6,14 +6,13 @@
 mod prompts;
 mod wanted;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::anyhow;
-use takt_record::{
-    Event, EventData, EventType, Fold, Record, RequestKey, SessionPlan, Text, TextKind,
-};
+use takt_record::{EventData, EventWriter, Fold, Record, RequestKey, Text, TextKind};
 use takt_recorder::{journal_files, open_journal};
 
 use crate::cli::EventsArgs;
@@ -70,16 +69,14 @@ fn print(
             true => Prompts::of(&plan).or_exit(Exit::Input)?,
             false => Prompts::default(),
         },
-        plan: &plan,
         texts: BTreeMap::new(),
-        out,
-        error: None,
+        lines: Lines { writer: EventWriter::new(&plan), line: Vec::new(), out, error: None },
     };
-    while printer.error.is_none()
+    while printer.lines.error.is_none()
         && reader.fold_next(&mut printer).map_err(|e| failed(&e)).or_exit(Exit::Input)?
     {}
     printer.rest();
-    match printer.error {
+    match printer.lines.error {
         Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Printed::NoReader),
         Some(error) => return Err(unwritable(&error)),
         None => {}
@@ -97,13 +94,20 @@ fn unwritable(error: &io::Error) -> Failure {
     Failure::says(Exit::Internal, format!("stdout cannot be written to: {error}"))
 }
 
-/// Writes a line for each record.
-struct Printer<'a, W> {
-    plan: &'a SessionPlan,
+/// Writes a line for each record that is wanted.
+struct Printer<W> {
     wanted: Wanted,
     prompts: Prompts,
     /// Pieces of text of requests that have not ended.
     texts: BTreeMap<RequestKey, Said>,
+    lines: Lines<W>,
+}
+
+/// Writes lines until that fails.
+struct Lines<W> {
+    writer: EventWriter,
+    /// Room for one.
+    line: Vec<u8>,
     out: W,
     error: Option<io::Error>,
 }
@@ -116,9 +120,9 @@ struct Said {
     tool_calls: Option<String>,
 }
 
-impl<W: Write> Fold for Printer<'_, W> {
+impl<W: Write> Fold for Printer<W> {
     fn fold(&mut self, record: &Record<'_>) {
-        if self.error.is_some() {
+        if self.lines.error.is_some() {
             return;
         }
         if let Record::Text(text) = record {
@@ -133,32 +137,36 @@ impl<W: Write> Fold for Printer<'_, W> {
         if !self.wanted.record(record) {
             return;
         }
-        let mut event = Event::of(record, self.plan);
-        if let Some(said) = said {
-            event.data = said.data();
-        }
-        if let Record::Issued(issued) = record {
-            self.prompts.fill_in(issued, &mut event);
-        }
-        if let Err(error) = line(&mut self.out, &event) {
-            self.error = Some(error);
-        }
+        let data = match (said, record) {
+            (Some(said), _) => said.data(),
+            (None, Record::Issued(issued)) => {
+                self.prompts.of_request(issued).unwrap_or_else(|| EventData::of(record))
+            }
+            _ => EventData::of(record),
+        };
+        self.lines.print(record, &data);
     }
 }
 
-impl<W: Write> Printer<'_, W> {
+impl<W: Write> Printer<W> {
     /// Text of answers whose end is not in the journal.
     fn rest(&mut self) {
         for (key, said) in std::mem::take(&mut self.texts) {
             let text = Text { at: self.wanted.last_at(), key, kind: TextKind::Content, text: "" };
             let record = Record::Text(text);
-            if self.error.is_none() && self.wanted.record(&record) {
-                let mut event = Event::of(&record, self.plan);
-                debug_assert_eq!(event.event_type, EventType::SampleText);
-                event.data = said.data();
-                self.error = line(&mut self.out, &event).err();
+            if self.lines.error.is_none() && self.wanted.record(&record) {
+                self.lines.print(&record, &said.data());
             }
         }
+    }
+}
+
+impl<W: Write> Lines<W> {
+    fn print(&mut self, record: &Record<'_>, data: &EventData<'_>) {
+        self.line.clear();
+        self.writer.write_with(record, data, &mut self.line);
+        self.line.push(b'\n');
+        self.error = self.out.write_all(&self.line).err();
     }
 }
 
@@ -173,14 +181,10 @@ impl Said {
     }
 
     fn data(self) -> EventData<'static> {
-        let Self { output, reasoning, tool_calls } = self;
+        let [output, reasoning, tool_calls] =
+            [self.output, self.reasoning, self.tool_calls].map(|text| text.map(Cow::Owned));
         EventData::Output { output, reasoning, tool_calls }
     }
-}
-
-fn line(out: &mut impl Write, event: &Event<'_>) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, event)?;
-    out.write_all(b"\n")
 }
 
 const OUT_BYTES: usize = 256 << 10;

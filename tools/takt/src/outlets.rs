@@ -92,7 +92,7 @@ impl Outlets {
             context,
         };
         if let Some(publication) = events {
-            opened.outlets.push(Box::new(EventOutlet::new(publication, plan.clone())));
+            opened.outlets.push(Box::new(EventOutlet::new(publication, plan)));
         }
         opened.aggregate(config, plan, folder, console)?;
         Ok(opened)

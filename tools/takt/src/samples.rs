@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 use takt_actors::Samples;
-use takt_dataset::{Dataset, Options, Prompt as Asked, Sample, synthetic};
+use takt_dataset::{Dataset, Options, Prompt as Asked, Recording, Sample, Texts, synthetic};
 use takt_time::Span;
 use takt_wire::{
     Api, BodyBuilder, Endpoint, Method, PreparedRequest, Prompt, RequestBuilder, Route,
@@ -98,25 +98,40 @@ pub(crate) fn prepare(
     Ok(made.into_iter().map(|(_, prepared)| prepared).collect())
 }
 
-/// The data set of every phase, those that phases share once; `None` where one body is sent over and over,
-/// and of a recording, whose prompts are made one at a time.
-pub(crate) fn datasets(config: &Config) -> anyhow::Result<Vec<Option<Rc<Dataset>>>> {
-    let mut made: Vec<(&Phase, Option<Rc<Dataset>>)> = Vec::new();
+/// Where the prompts of a phase are found, for whoever has not prepared its requests.
+#[derive(Clone, Debug)]
+pub(crate) enum Prompts {
+    /// There are none: one body is sent over and over.
+    None,
+    /// In a data set.
+    Dataset(Rc<Dataset>),
+    /// In nothing: they are put together again, one at a time.
+    Recording(Rc<(Recording, Texts)>),
+}
+
+/// The prompts of every phase, what phases share once.
+pub(crate) fn prompts(config: &Config) -> anyhow::Result<Vec<Prompts>> {
+    let mut made: Vec<(&Phase, Prompts)> = Vec::new();
     for phase in &config.phases {
         let known = made.iter().find(|(other, _)| same_samples(other, phase));
-        let dataset = match known {
-            Some((_, dataset)) => dataset.clone(),
+        let prompts = match known {
+            Some((_, prompts)) => prompts.clone(),
             None => match &phase.source {
-                Source::Fixed | Source::Recording(_) => None,
-                Source::Synthetic { prompts, words } => {
-                    Some(Rc::new(synthetic(*prompts, *words, phase.seed)?))
+                Source::Fixed => Prompts::None,
+                Source::Recording(source) => {
+                    let recording = replay::read(source)?;
+                    let texts = Texts::new(&recording, phase.seed);
+                    Prompts::Recording(Rc::new((recording, texts)))
                 }
-                Source::File(file) => Some(Rc::new(read(file)?)),
+                Source::Synthetic { prompts, words } => {
+                    Prompts::Dataset(Rc::new(synthetic(*prompts, *words, phase.seed)?))
+                }
+                Source::File(file) => Prompts::Dataset(Rc::new(read(file)?)),
             },
         };
-        made.push((phase, dataset));
+        made.push((phase, prompts));
     }
-    Ok(made.into_iter().map(|(_, dataset)| dataset).collect())
+    Ok(made.into_iter().map(|(_, prompts)| prompts).collect())
 }
 
 /// Have both phases the same samples? Made-up prompts come from the phase's own seed.

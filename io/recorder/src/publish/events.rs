@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use takt_record::{Block, Event, EventType, SessionPlan};
+use takt_record::{Block, EventType, EventWriter, SessionPlan};
 
 use crate::outlet::Outlet;
 use crate::publish::Publication;
@@ -12,7 +12,7 @@ use crate::publish::Publication;
 /// occur.
 pub struct EventOutlet {
     publication: Publication,
-    plan: SessionPlan,
+    writer: EventWriter,
     topics: Vec<Topic>,
 }
 
@@ -26,8 +26,8 @@ struct Topic {
 impl EventOutlet {
     /// Publishes the events of the session that `plan` describes on `publication`.
     #[must_use]
-    pub fn new(publication: Publication, plan: SessionPlan) -> Self {
-        Self { publication, plan, topics: Vec::new() }
+    pub fn new(publication: Publication, plan: &SessionPlan) -> Self {
+        Self { publication, writer: EventWriter::new(plan), topics: Vec::new() }
     }
 
     /// The place, from `from` on, of the topic `name`. There are two dozen at the most.
@@ -45,7 +45,7 @@ impl EventOutlet {
         // Topics with lines stand first, in the order in which they came.
         let mut busy = 0;
         for record in block.iter().map_while(Result::ok) {
-            let name = Event::type_of(&record);
+            let name = EventType::of(&record);
             let used = self.topics[..busy].iter().position(|topic| topic.name == name);
             let at = match used {
                 Some(at) => at,
@@ -58,8 +58,7 @@ impl EventOutlet {
                 None => continue,
             };
             let lines = &mut self.topics[at].lines;
-            // Writing to memory does not fail, nor does an event have keys that are no text.
-            let _ = serde_json::to_writer(&mut *lines, &Event::of(&record, &self.plan));
+            self.writer.write(&record, lines);
             lines.push(b'\n');
         }
         for topic in &mut self.topics[..busy] {

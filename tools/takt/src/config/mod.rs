@@ -54,6 +54,7 @@ pub(crate) use phase::Phase;
 pub(crate) use publish::check as check_address;
 pub(crate) use publish::{Aggregator, Publish};
 pub(crate) use reference::reference;
+pub(crate) use resolved::phases_alone;
 pub(crate) use score::{By, Program, Scoring};
 pub(crate) use secret::{Secret, clear};
 pub(crate) use set::{apply as apply_set, put};

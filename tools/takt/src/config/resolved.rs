@@ -76,11 +76,7 @@ impl Config {
     /// no secrets.
     #[cfg(feature = "zmq")]
     pub(crate) fn for_pacer(&self) -> String {
-        let mut json = self.resolved();
-        json["endpoint"] = json!({"url": "http://127.0.0.1", "api": self.endpoint.api.as_str()});
-        json["connections"] = Json::Null;
-        (json["publish"], json["control"]) = (Json::Null, Json::Null);
-        json.to_string()
+        phases_alone(self.resolved()).to_string()
     }
 
     /// Reads what [`Self::for_pacer`] wrote.
@@ -96,6 +92,16 @@ impl Config {
         // A tree of strings, numbers and maps can always be written; JSON is YAML too.
         serde_saphyr::to_string(&json).unwrap_or_else(|_| json.to_string())
     }
+}
+
+/// Of a configuration that was written out, what its phases need: nowhere to send to, nothing to say there, and
+/// so none of what was hidden.
+pub(crate) fn phases_alone(mut json: Json) -> Json {
+    json["endpoint"] = json!({"url": "http://127.0.0.1", "api": json["endpoint"]["api"]});
+    for key in ["connections", "publish", "control"] {
+        json[key] = Json::Null;
+    }
+    json
 }
 
 fn publish(publish: &Publish) -> Json {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::bail;
-use takt_record::{Event, EventType, PhaseId, Record, SessionPlan};
+use takt_record::{EventType, PhaseId, Record, SessionPlan};
 use takt_time::Nanos;
 
 use crate::config::nearest;
@@ -58,7 +58,7 @@ impl Wanted {
         self.last_at = self.last_at.max(record.at());
         let of_phase = self.phases.is_empty()
             || record.phase().is_some_and(|phase| self.phases.contains(&phase));
-        of_phase && (self.types.is_empty() || self.types.contains(&Event::type_of(record)))
+        of_phase && (self.types.is_empty() || self.types.contains(&EventType::of(record)))
     }
 
     /// When the last record was.

@@ -80,3 +80,38 @@ fn k6_an_empty_dataset_is_an_error_before_anything_is_sent() {
     }
     assert!(seen.lock().unwrap().is_empty());
 }
+
+#[test]
+fn prompts_of_every_source_are_found_again_as_they_were_sent_whatever_was_hidden() {
+    let bench = Bench::new();
+    bench.file(
+        "q.jsonl",
+        "{\"prompt\": \"Who?\"}\n{\"prompt\": \"What?\\n\"}\n{\"prompt\": \"\u{e9}\"}\n",
+    );
+    let row = |n: u64| {
+        let (ms, input) = (n * 1_000, 5 + n);
+        format!(
+            "{{\"timestamp\": {ms}, \"input_length\": {input}, \"output_length\": 2, \"hash_ids\": [{n}]}}\n"
+        )
+    };
+    bench.file("calls.jsonl", &(0..4).map(row).collect::<String>());
+    let recording = ["--dataset", "calls.jsonl", "--dataset-format", "mooncake"];
+    for (source, requests) in [(&[][..], 5), (&["--dataset", "q.jsonl"], 3), (&recording, 4)] {
+        let (url, seen) = listener();
+        let _ = std::fs::remove_dir_all(bench.path("out"));
+        let (url, count) = (format!("{url}?key=sk-0123456789"), requests.to_string());
+        let secrets =
+            ["--extra-body", "{\"api_key\": \"sk-9876543210\"}", "--header", "X-Api-Key: sk-1"];
+        let load = ["--no-stream", "--concurrency", "1", "--requests", &count, "--seed", "7"];
+        bench.run(&url, &[&load[..], &secrets, source].concat()).exits(0);
+        let seen = seen.lock().unwrap();
+        let sent: Vec<_> = seen.iter().map(|body| &body["messages"][0]["content"]).collect();
+        let args = ["events", "out", "--with-prompts", "--type", "sample.issued"];
+        let lines = bench.takt(&args).exits(0).stdout;
+        let events: Vec<Value> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let found: Vec<_> = events.iter().map(|event| &event["data"][1]).collect();
+        assert_eq!((found, sent.len()), (sent.clone(), requests), "{source:?}");
+        assert!(sent.iter().all(|prompt| prompt.is_string()));
+    }
+}
