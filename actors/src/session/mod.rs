@@ -56,6 +56,8 @@ pub enum SessionMsg {
     Answered(Answered),
     /// The transport cannot go on.
     TransportFailed(Box<str>),
+    /// The clock that tells of arrivals has gone: no more will come; see [`crate::Pacer`].
+    PacerFailed(Box<str>),
     /// Stop issuing, drain for the grace time, end. A second one gives up what is in flight at once.
     Stop,
     /// A moment that the strategy of a phase asked for.
@@ -488,6 +490,9 @@ impl Actor for Session {
             SessionMsg::RunOver => self.run_over(cx),
             SessionMsg::TransportFailed(why) => {
                 self.stop(Stop::Failed(FailedBy::Transport, why.into()), cx);
+            }
+            SessionMsg::PacerFailed(why) => {
+                self.stop(Stop::Failed(FailedBy::Pacer, why.into()), cx);
             }
             SessionMsg::Stop => self.stop(Stop::Asked, cx),
             SessionMsg::Gone => match self.on_ended.take() {

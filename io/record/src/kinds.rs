@@ -184,6 +184,8 @@ closed_list! {
         RunTimeout = "run_timeout",
         /// A fault of takt.
         Internal = "internal",
+        /// The clock outside the reactor (`engine.pacer`) has gone.
+        Pacer = "pacer",
     }
 }
 

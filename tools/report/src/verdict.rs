@@ -141,6 +141,7 @@ fn failed_by(by: Option<FailedBy>) -> &'static str {
         }
         Some(FailedBy::RunTimeout) => "failed: it was not over within `limits.run_timeout`",
         Some(FailedBy::Transport) => "failed: its connections gave up",
+        Some(FailedBy::Pacer) => "failed: its pacer, which said when to send, has gone",
         Some(FailedBy::Internal) => "failed by a fault of takt",
         None => "failed",
     }
@@ -208,10 +209,11 @@ fn unfinished_schedule(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseR
     });
 }
 
-/// Requests that the user gave up, by a signal or by `run_timeout`: what the server would have made of them
-/// nobody knows. A phase that is cut short has no others without an answer.
+/// Requests that this side gave up, by a signal, by `run_timeout` or for want of its pacer: what the server
+/// would have made of them nobody knows. A phase that is cut short has no others without an answer.
 fn given_up(run: &RunFold, phase: &PhaseFold) -> u64 {
-    let cut = run.session.interrupted || run.session.failed == Some(FailedBy::RunTimeout);
+    let ours = matches!(run.session.failed, Some(FailedBy::RunTimeout | FailedBy::Pacer));
+    let cut = run.session.interrupted || ours;
     let cut_short = matches!(phase.state, Some(PhaseState::Interrupted | PhaseState::Failed));
     if cut && cut_short { phase.unanswered } else { 0 }
 }

@@ -148,6 +148,7 @@ impl Inner {
             SessionEvent::Failed(FailedBy::Transport) => "the connections gave up: the run ends",
             SessionEvent::Failed(FailedBy::EndpointIdle) => "the endpoint is silent: the run ends",
             SessionEvent::Failed(FailedBy::RunTimeout) => "the run's time is over: it ends",
+            SessionEvent::Failed(FailedBy::Pacer) => "the pacer has gone: the run ends",
             SessionEvent::Failed(FailedBy::Internal) => "a fault of takt: the run ends",
         };
         self.news.push(News::Bad(says.to_owned()));

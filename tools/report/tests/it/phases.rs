@@ -168,11 +168,12 @@ fn cut_short(event: SessionEvent, state: PhaseState) -> ResultDoc {
 }
 
 #[test]
-fn what_the_user_gave_up_is_no_casualty_of_the_server() {
+fn what_this_side_gave_up_is_no_casualty_of_the_server() {
     let failed = |by| cut_short(SessionEvent::Failed(by), PhaseState::Failed);
     for (result, casualty) in [
         (cut_short(SessionEvent::Interrupted, PhaseState::Interrupted), false),
         (failed(FailedBy::RunTimeout), false),
+        (failed(FailedBy::Pacer), false),
         (failed(FailedBy::EndpointIdle), true),
     ] {
         let phase = &result.phases[0];
@@ -184,11 +185,14 @@ fn what_the_user_gave_up_is_no_casualty_of_the_server() {
 
 #[test]
 fn a_failed_run_says_what_failed_it() {
-    for (by, words) in [
-        (FailedBy::EndpointIdle, "nothing came from the endpoint"),
-        (FailedBy::RunTimeout, "limits.run_timeout"),
-        (FailedBy::Internal, "fault of takt"),
-    ] {
+    for &by in FailedBy::ALL {
+        let words = match by {
+            FailedBy::Transport => "connections gave up",
+            FailedBy::EndpointIdle => "nothing came from the endpoint",
+            FailedBy::RunTimeout => "limits.run_timeout",
+            FailedBy::Internal => "fault of takt",
+            FailedBy::Pacer => "its pacer",
+        };
         let result = cut_short(SessionEvent::Failed(by), PhaseState::Failed);
         assert_eq!((result.state, result.failed_by), (RunState::Failed, Some(by)));
         let reason = &result.verdict.reasons[0];

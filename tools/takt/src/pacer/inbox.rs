@@ -48,7 +48,7 @@ impl Inbox {
     /// Nothing more will come from the pacer; a phase that waited for it would hang.
     fn failed(&self, error: zmq::Error) {
         let words = format!("the pacer's socket: {error}");
-        self.session.send(SessionMsg::TransportFailed(words.into()));
+        self.session.send(SessionMsg::PacerFailed(words.into()));
     }
 }
 

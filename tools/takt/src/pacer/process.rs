@@ -89,7 +89,7 @@ impl Process {
         system.own_foreign(TOKEN, &inbox);
         self.service.watch(move |says| {
             // A queue that is full holds reasons enough to stop.
-            drop(remote.send(SessionMsg::TransportFailed(says.into())));
+            drop(remote.send(SessionMsg::PacerFailed(says.into())));
         })
     }
 }

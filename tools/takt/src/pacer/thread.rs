@@ -45,7 +45,7 @@ pub(crate) fn start(
             if let Err(panic) = ran {
                 let words =
                     format!("a fault of takt in the pacer: {}", panic_words(panic.as_ref()));
-                send(&session, SessionMsg::TransportFailed(words.into()), &over);
+                send(&session, SessionMsg::PacerFailed(words.into()), &over);
             }
         })
         .or_exit(Exit::Setup)?;

@@ -71,8 +71,14 @@ mod process {
         let mock = Mock::quick(&bench);
         let (running, pacer) = long(&bench, &mock);
         crate::bench::kill(pacer);
-        running.done().exits(4).says("the pacer has ended");
-        assert_eq!(bench.result()["state"], "failed");
+        let done = running.done().exits(4).says("the pacer has ended").says("the pacer has gone");
+        let result = bench.result();
+        assert_eq!((&result["state"], &result["failed_by"]), (&"failed".into(), &"pacer".into()));
+        // Nothing was wrong with the server or the way to it, and nothing says so.
+        let report = bench.read("out/report.txt");
+        for text in [&done.stderr, &done.stdout, &report] {
+            assert!(!text.contains("connections gave up"), "{text}");
+        }
     }
 
     #[test]
