@@ -54,7 +54,7 @@ mod worker;
 
 pub use file::{JOURNAL_FOLDER, journal_files, journal_path, open_journal};
 pub use keep::Keep;
-pub use outlet::{Clean, Outlet};
+pub use outlet::{Clean, Outlet, WITHHELD};
 pub use recorder::{Finished, JournalConfig, Recorder, RecorderConfig, RecorderHandle};
 pub use ring::RingSink;
 pub use worker::{Tick, panic_words};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use takt_record::Block;
+use takt_record::{Block, BlockWriter, NotPushed, Record, Text};
 
 /// Takes out of blocks what must not be recorded. It comes before journal, outlets and fold.
 pub trait Clean: Send + fmt::Debug {
@@ -20,3 +20,32 @@ pub trait Outlet: Send + fmt::Debug {
     /// There are no more blocks, and the run is over: this may take a moment.
     fn end(&mut self) {}
 }
+
+/// `block` with [`WITHHELD`] in the place of every text that came from outside.
+pub(crate) fn without_texts(block: &Block) -> Block {
+    let mut room = block.capacity();
+    loop {
+        let mut writer = BlockWriter::new(Block::with_capacity(room));
+        let written = block.iter().map_while(Result::ok).try_for_each(|record| {
+            writer.push(&match record {
+                Record::Error { at, key, failure, .. } => {
+                    Record::Error { at, key, failure, message: WITHHELD }
+                }
+                Record::Text(text) => Record::Text(Text { text: WITHHELD, ..text }),
+                other => other,
+            })
+        });
+        match written {
+            Ok(()) => {
+                let mut clean = writer.take(Block::with_capacity(0));
+                clean.set_seq(block.seq());
+                return clean;
+            }
+            // Where texts were shorter.
+            Err(NotPushed::Full | NotPushed::TooLong) => room *= 2,
+        }
+    }
+}
+
+/// What stands in the place of a text in which nobody could look for secrets.
+pub const WITHHELD: &str = "<withheld by takt: it failed to look for secrets here>";

@@ -75,6 +75,10 @@ pub struct Finished<F> {
     pub fold_panic: Option<String>,
     /// The words of a panic in an outlet. None of them was used from then on.
     pub outlet_panic: Option<String>,
+    /// The words of a panic in the cleaner. From that block on every text of a server is [`WITHHELD`].
+    ///
+    /// [`WITHHELD`]: crate::WITHHELD
+    pub clean_panic: Option<String>,
 }
 
 impl RecorderConfig {
@@ -126,6 +130,7 @@ impl Recorder {
             times: Times::default(),
             panic: None,
             outlet_panic: None,
+            clean_panic: None,
         };
         let builder = thread::Builder::new().name("takt-recorder".into());
         let thread = Some(builder.spawn(move || worker.run())?);

@@ -11,7 +11,7 @@ use takt_record::{Block, BlockWriter, Fold, JournalStats, Record, fold_block};
 use takt_time::{Anchor, Nanos, Span};
 
 use crate::file::JournalFile;
-use crate::outlet::{Clean, Outlet};
+use crate::outlet::{Clean, Outlet, without_texts};
 use crate::recorder::Finished;
 use crate::ring::{IDLE, RingSource};
 
@@ -41,6 +41,7 @@ pub(crate) struct Worker<F, T> {
     pub(crate) times: Times,
     pub(crate) panic: Option<String>,
     pub(crate) outlet_panic: Option<String>,
+    pub(crate) clean_panic: Option<String>,
 }
 
 /// When what is due next.
@@ -81,7 +82,7 @@ impl<F: Fold, T: FnMut(&F, Tick<'_>)> Worker<F, T> {
     /// The journal first, so that a fault in the fold costs no data. What must not be recorded is gone
     /// by then.
     fn take(&mut self, block: &Block) {
-        let cleaned = self.cleaner.as_mut().and_then(|cleaner| cleaner.clean(block));
+        let cleaned = self.clean(block);
         let block = cleaned.as_ref().unwrap_or(block);
         if let Some(journal) = &mut self.journal {
             journal.append(block);
@@ -92,6 +93,19 @@ impl<F: Fold, T: FnMut(&F, Tick<'_>)> Worker<F, T> {
         self.guarded(|worker| {
             fold_block(block, &mut worker.fold).expect("blocks of this process can be read");
         });
+    }
+
+    /// What is to be recorded in the place of `block`. Once the cleaner has panicked nobody knows which text
+    /// may be shown: none is, from this block on, and every record still counts.
+    fn clean(&mut self, block: &Block) -> Option<Block> {
+        let cleaner = self.cleaner.as_mut()?;
+        if self.clean_panic.is_none() {
+            match catch_unwind(AssertUnwindSafe(|| cleaner.clean(block))) {
+                Ok(cleaned) => return cleaned,
+                Err(panic) => self.clean_panic = Some(panic_words(panic.as_ref())),
+            }
+        }
+        Some(without_texts(block))
     }
 
     fn send_on(&mut self, mut tell: impl FnMut(&mut dyn Outlet)) {
@@ -152,6 +166,7 @@ impl<F: Fold, T: FnMut(&F, Tick<'_>)> Worker<F, T> {
             fold: self.fold,
             fold_panic: self.panic,
             outlet_panic: self.outlet_panic,
+            clean_panic: self.clean_panic,
         }
     }
 

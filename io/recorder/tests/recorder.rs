@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 use takt_record::{
-    Block, BlockWriter, Completed, Fold, Issued, JournalEnd, JournalSummary, Outcome, PhaseId,
-    Publisher, PublisherConfig, Record, RequestKey, SessionEvent, SessionPlan, SessionRecord,
-    SharedPublisher, Times, TokenCounts, TornReason, fold_journal,
+    Blame, Block, BlockWriter, Completed, ErrorKind, Failure, Fold, Issued, JournalEnd,
+    JournalSummary, Outcome, PhaseId, Publisher, PublisherConfig, Record, RequestKey, SessionEvent,
+    SessionPlan, SessionRecord, SharedPublisher, Stage, Text, TextKind, Times, TokenCounts,
+    TornReason, fold_journal,
 };
 use takt_recorder::{
-    Clean, Finished, JournalConfig, Keep, Outlet, Recorder, RecorderConfig, journal_files,
-    journal_path, open_journal,
+    Clean, Finished, JournalConfig, Keep, Outlet, Recorder, RecorderConfig, WITHHELD,
+    journal_files, journal_path, open_journal,
 };
 use takt_time::{Anchor, Nanos, Span};
 
@@ -397,4 +398,69 @@ fn an_outlet_that_breaks_is_used_no_more_and_the_rest_goes_on() {
     let finished = handle.finish();
     assert_eq!(finished.fold.records.len(), 1 + records.len());
     assert_eq!(finished.outlet_panic.as_deref(), Some("told to break"));
+}
+
+/// Breaks at the first text that holds a `!`.
+#[derive(Debug)]
+struct Brittle;
+
+impl Clean for Brittle {
+    fn clean(&mut self, block: &Block) -> Option<Block> {
+        assert!(!block.bytes().contains(&b'!'), "no marks, please");
+        None
+    }
+}
+
+#[test]
+fn k3_a_cleaner_that_breaks_costs_the_texts_from_there_on_and_no_record() {
+    let said = |n: u64, text| {
+        let (at, key) = (Nanos::from_nanos(n), key(n));
+        Record::Text(Text { at, key, kind: TextKind::Content, text })
+    };
+    let failed = |n: u64, message| {
+        let failure = Failure {
+            kind: ErrorKind::HttpStatus,
+            blame: Blame::Server,
+            stage: Stage::Head,
+            status: Some(401),
+        };
+        Record::Error { at: Nanos::from_nanos(n), key: key(n), failure, message }
+    };
+    // Block by block; the mark is longer than the texts that it stands for.
+    let blocks = [
+        vec![said(0, "plain"), failed(0, "refused")],
+        (0..60).map(|n| said(n, "!")).chain([failed(1, "key sk-1"), failed(2, "")]).collect(),
+        [&session(3)[..], &[said(3, "plain again")]].concat(),
+    ];
+    let hidden = |records: &[Record<'static>]| -> Vec<Record<'static>> {
+        let hide = |record: &Record<'static>| match *record {
+            Record::Text(text) => Record::Text(Text { text: WITHHELD, ..text }),
+            Record::Error { at, key, failure, .. } => {
+                Record::Error { at, key, failure, message: WITHHELD }
+            }
+            other => other,
+        };
+        records.iter().map(hide).collect()
+    };
+    let expected = [blocks[0].clone(), hidden(&blocks[1]), hidden(&blocks[2])].concat();
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tell, told) = mpsc::channel();
+    let mut config = config(Some(JournalConfig::new(folder.path().to_owned())));
+    config.cleaner = Some(Box::new(Brittle));
+    config.outlets = vec![Box::new(Told(tell))];
+    let (sink, handle) =
+        Recorder::start(config, Kept::default(), |_, _| {}).expect("the folder can be written");
+    let publisher = publisher(sink);
+    for block in &blocks {
+        block.iter().for_each(|record| publisher.push(record));
+        publisher.flush();
+    }
+    assert!(handle.drain(&publisher, PATIENCE));
+    let finished = handle.finish();
+    assert_eq!(finished.clean_panic.as_deref(), Some("no marks, please"));
+    assert_eq!(finished.fold.records, text(&expected));
+    assert_eq!(read(&journal_path(folder.path(), 0)).0.records, text(&expected));
+    let told: Vec<_> = told.iter().filter(|record| !record.starts_with("Clock")).collect();
+    assert_eq!(told, text(&expected));
 }

@@ -46,6 +46,12 @@ pub(crate) fn report(
     if let Some(words) = &finished.outlet_panic {
         faults.push(format!("a fault of takt in publishing: {words}"));
     }
+    if let Some(words) = &finished.clean_panic {
+        faults.push(format!(
+            "a fault of takt in looking for secrets: {words}; texts of the server are withheld from \
+             there on"
+        ));
+    }
     let note = journal_note(&finished);
     let panicked = finished.fold_panic.clone();
     let fold = match &panicked {

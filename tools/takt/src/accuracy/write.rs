@@ -1,13 +1,14 @@
 //! From responses to marks, counts and the two files of an accuracy phase.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use takt_record::{FinishReason, Outcome, RequestId, RequestKey, SessionPlan};
+use takt_recorder::WITHHELD;
 use takt_score::{Answer, Response, Sink, Tally, joined_tool_calls};
 
 use super::Kept;
@@ -20,9 +21,9 @@ pub(super) enum Sheet {
     /// From no program.
     Unused,
     /// From this one.
-    Marked(Option<BufReader<File>>),
+    Marked(BufReader<File>),
     /// From the responses as they were written.
-    Recorded(Option<BufReader<File>>),
+    Recorded(BufReader<File>),
     /// There are none.
     None(String),
 }
@@ -83,27 +84,32 @@ impl Sheet {
     /// What a program has given.
     pub(super) fn marked(files: &Files) -> Self {
         // Open, they can still be read when their names are gone.
-        Self::Marked(files.marks().ok())
+        match files.marks() {
+            Ok(marks) => Self::Marked(marks),
+            Err(error) => Self::None(format!("its marks cannot be read: {error}")),
+        }
     }
 
     /// What is in the run folder.
     pub(super) fn recorded(folder: &Path) -> Self {
-        Self::Recorded(File::open(folder.join(RESPONSES)).ok().map(BufReader::new))
+        match File::open(folder.join(RESPONSES)) {
+            Ok(file) => Self::Recorded(BufReader::new(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::None(not_run()),
+            Err(error) => Self::None(unreadable(&error)),
+        }
     }
 
     /// The mark of the request with this id, which comes after all that were asked for before.
     fn next(&mut self, id: &str) -> Result<Mark, String> {
         match self {
-            Self::Marked(Some(marks)) => match next_mark(marks) {
+            Self::Marked(marks) => match next_mark(marks) {
                 Ok(Some(mark)) => Ok(mark),
                 Ok(None) => Err("marks are missing".to_owned()),
                 Err(error) => Err(format!("{error:#}")),
             },
-            Self::Recorded(Some(lines)) => recorded(lines, id),
+            Self::Recorded(lines) => recorded(lines, id),
             Self::None(why) => Err(why.clone()),
-            Self::Unused | Self::Marked(None) | Self::Recorded(None) => {
-                Err(format!("the program has not run; {RUN_IT}"))
-            }
+            Self::Unused => Err(not_run()),
         }
     }
 }
@@ -114,8 +120,9 @@ fn recorded(lines: &mut BufReader<File>, id: &str) -> Result<Mark, String> {
     loop {
         line.clear();
         match lines.read_line(&mut line) {
-            Ok(0) | Err(_) => return Err(format!("{RESPONSES} has no line for {id}; {RUN_IT}")),
+            Ok(0) => return Err(format!("{RESPONSES} has no line for {id}; {RUN_IT}")),
             Ok(_) => {}
+            Err(error) => return Err(unreadable(&error)),
         }
         let Ok(written) = serde_json::from_str::<Written>(&line) else { continue };
         if written.id == id {
@@ -225,6 +232,13 @@ impl Scored<'_> {
             Some(Outcome::Failed(_)) => return Ok((Answer::Failed, None)),
             Some(Outcome::Ok) => {}
         }
+        let nothing = Answer::Scored { score: 0.0, extracted: true };
+        // An answer may have begun before.
+        let texts = [&response.content, &response.reasoning, &response.tool_calls];
+        if texts.iter().any(|text| text.ends_with(WITHHELD)) {
+            self.sheet = Sheet::None("answers were withheld for fear of secrets".to_owned());
+            return Ok((nothing, None));
+        }
         if let Some(scorer) = &self.phase.scorer {
             let answer = scorer.answer(response);
             if answer.is_empty() {
@@ -240,7 +254,6 @@ impl Scored<'_> {
         if !is_asked_for(response) {
             return Ok((Answer::Empty, None));
         }
-        let nothing = Answer::Scored { score: 0.0, extracted: true };
         if matches!(self.sheet, Sheet::Unused) {
             return Ok((nothing, None));
         }
@@ -303,6 +316,15 @@ impl Map {
         let name = serde_json::to_string(names[place])?;
         Ok(write!(self.out, "{before}\n{name}:{{")?)
     }
+}
+
+fn not_run() -> String {
+    format!("the program has not run; {RUN_IT}")
+}
+
+/// Of a file that is there: what the program gave is in it, and cannot be had.
+fn unreadable(error: &io::Error) -> String {
+    format!("{RESPONSES} cannot be read: {error}")
 }
 
 /// Text that was given.
