@@ -1,14 +1,17 @@
 //! What the journal of a run will take of the disk, reckoned before anything is sent.
 //!
-//! An open loop has its rate, so its journal has a size an hour. A closed loop is as fast as its server:
+//! An open loop has its rate, and a recording its mean one, so its journal has a size an hour. A closed loop is as fast as its server:
 //! of it the most is said, at the greatest rate that one reactor has. Bytes of a record are those that the
 //! tests of `takt-record` hold typical records to; tokens are what a request may ask for.
 
 use std::path::Path;
 
-use crate::config::{Config, EndpointConfig, Phase};
+use takt_record::SessionPlan;
+
+use crate::config::{Config, EndpointConfig};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::forecast::Forecast;
 
 /// What a journal will take.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +28,8 @@ pub(crate) struct Estimate {
 /// Says what the journal will take, and refuses a disk that cannot even hold a report.
 pub(crate) fn preflight(
     config: &Config,
-    samples: &[u32],
+    plan: &SessionPlan,
+    forecasts: &[Forecast<'_>],
     folder: &Path,
     console: &Console,
 ) -> Result<(), Failure> {
@@ -38,7 +42,7 @@ pub(crate) fn preflight(
         );
         return Err(Failure::says(Exit::Setup, says));
     }
-    let Some(estimate) = Estimate::of(config, samples) else { return Ok(()) };
+    let Some(estimate) = Estimate::of(config, plan, forecasts) else { return Ok(()) };
     let mut says = format!("journal: {}", estimate.says());
     if let Some(free) = free {
         says.push_str(&format!("; {} free", size(free as f64)));
@@ -57,22 +61,20 @@ pub(crate) fn preflight(
 }
 
 impl Estimate {
-    /// Of the phases of `config`, each over so many samples; `None` without a journal.
-    fn of(config: &Config, samples: &[u32]) -> Option<Self> {
+    /// Of the phases of `config` as they are planned and foreseen; `None` without a journal.
+    fn of(config: &Config, plan: &SessionPlan, forecasts: &[Forecast<'_>]) -> Option<Self> {
         let share = 1.0 / f64::from(config.journal.one_in?.get());
         let a_request = bytes_of_a_request(&config.endpoint) * share;
-        let rated = config.phases.iter().filter_map(|phase| phase.load.rate());
-        let fastest = rated.reduce(f64::max);
+        let fastest = plan.phases.iter().filter_map(|phase| phase.rate).reduce(f64::max);
         let rate = fastest.unwrap_or(GREATEST_RATE);
-        let phases = config.phases.iter().zip(samples);
-        let in_all = phases.map(|(phase, samples)| requests(phase, *samples)).sum::<Option<f64>>();
+        let in_all = forecasts.iter().map(|forecast| forecast.requests).sum::<Option<u64>>();
         let cap = config.journal.size_cap.map_or(f64::INFINITY, |cap| cap as f64);
         let always = ALWAYS_A_SECOND * 3600.0;
         Some(Self {
             per_hour: rate * 3600.0 * a_request + always,
             rate,
             at_most: fastest.is_none(),
-            in_all: in_all.map(|requests| (requests * a_request).min(cap)),
+            in_all: in_all.map(|requests| (requests as f64 * a_request).min(cap)),
         })
     }
 
@@ -88,14 +90,6 @@ impl Estimate {
         }
         says
     }
-}
-
-/// Requests of a phase, where that can be said beforehand.
-fn requests(phase: &Phase, samples: u32) -> Option<f64> {
-    let stop = &phase.stop;
-    let timed = phase.load.rate().zip(stop.duration).map(|(rate, span)| rate * span.as_secs_f64());
-    let counted = stop.counted(samples.into()).map(|requests| requests as f64);
-    timed.into_iter().chain(counted).reduce(f64::min)
 }
 
 fn bytes_of_a_request(endpoint: &EndpointConfig) -> f64 {
@@ -137,18 +131,31 @@ const LEAST_FREE: u64 = 4 << 20;
 
 #[cfg(test)]
 mod tests {
+    use takt_time::Span;
+
     use super::*;
     use crate::config::Node;
+    use crate::identity::Identity;
+    use crate::plan;
 
-    fn estimate(rest: &str, samples: &[u32]) -> Option<Estimate> {
+    /// Of phases over so many samples each, the first at these times if there are any.
+    fn estimate(rest: &str, samples: &[u32], times: Option<&[Span]>) -> Option<Estimate> {
         let yaml = format!("endpoint: {{url: 'http://h', model: m}}\n{rest}\n");
-        Estimate::of(&Config::read(&Node::from_yaml(&yaml, "f").unwrap(), "f").unwrap(), samples)
+        let config = Config::read(&Node::from_yaml(&yaml, "f").unwrap(), "f").unwrap();
+        let mut all = vec![None; config.phases.len()];
+        all[0] = times.map(Into::into);
+        let identity = Identity::new(takt_time::Anchor::default()).unwrap();
+        let plan = plan::session(&config, &all, &identity, serde_json::Value::Null);
+        let phases = config.phases.iter().zip(samples).zip(&all);
+        let forecasts: Vec<_> =
+            phases.map(|((phase, n), times)| Forecast::new(phase, *n, times.as_deref())).collect();
+        Estimate::of(&config, &plan, &forecasts)
     }
 
     #[test]
     fn e5_an_open_loop_has_bytes_an_hour_and_in_all() {
         let phase = "phases: [{name: p, duration: 10s, load: {pattern: constant, rate: 100}}]";
-        let got = estimate(phase, &[1_000]).unwrap();
+        let got = estimate(phase, &[1_000], None).unwrap();
         // 100 a second of 12 + 48 + 256 * 9 bytes, and 1,000 bytes a second besides.
         let a_request = 12.0 + 48.0 + 256.0 * 9.0;
         assert_eq!(got.per_hour, 3600.0 * (100.0 * a_request + 1_000.0));
@@ -163,12 +170,27 @@ mod tests {
     fn e5_a_sample_and_a_cap_take_less_and_no_journal_nothing() {
         let phase = "phases: [{name: p, requests: 1000000, load: {pattern: concurrency, \
                      target_concurrency: 4}}]";
-        let whole = estimate(phase, &[7]).unwrap();
+        let whole = estimate(phase, &[7], None).unwrap();
         assert!(whole.at_most && whole.rate == GREATEST_RATE);
-        let tenth = estimate(&format!("journal: sampled 10\n{phase}"), &[7]).unwrap();
+        let tenth = estimate(&format!("journal: sampled 10\n{phase}"), &[7], None).unwrap();
         assert_eq!(tenth.in_all.map(|bytes| (bytes * 10.0).round()), whole.in_all);
-        let capped = estimate(&format!("journal_size_cap: 1MB\n{phase}"), &[7]).unwrap();
+        let capped = estimate(&format!("journal_size_cap: 1MB\n{phase}"), &[7], None).unwrap();
         assert_eq!(capped.in_all, Some(1e6));
-        assert_eq!(estimate(&format!("journal: off\n{phase}"), &[7]), None);
+        assert_eq!(estimate(&format!("journal: off\n{phase}"), &[7], None), None);
+    }
+    #[test]
+    fn e5_a_recording_has_the_rate_of_its_times_and_the_requests_that_fall_in_its_duration() {
+        let phase = |more: &str| {
+            format!("phases: [{{name: p, {more} load: {{pattern: trace, path: t.txt, speed: 2}}}}]")
+        };
+        // A request every tenth of a second for 100 s, replayed twice as fast.
+        let times: Vec<_> = (0..=1_000).map(|n| Span::from_millis(n * 100)).collect();
+        let a_request = 12.0 + 48.0 + 256.0 * 9.0;
+        for (more, requests) in [("", 1_001.0), ("duration: 10s,", 200.0), ("requests: 7,", 7.0)] {
+            let got = estimate(&phase(more), &[5], Some(&times)).unwrap();
+            assert!(!got.at_most, "{more}");
+            assert_eq!((got.rate, got.in_all), (20.0, Some(requests * a_request)), "{more}");
+            assert_eq!(got.per_hour, 3600.0 * (20.0 * a_request + 1_000.0));
+        }
     }
 }

@@ -22,6 +22,7 @@ mod events;
 mod exit;
 mod flags;
 mod folder;
+mod forecast;
 mod identity;
 mod init;
 mod mock;

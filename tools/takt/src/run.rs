@@ -30,6 +30,7 @@ use crate::control::Control;
 use crate::disk;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
+use crate::forecast::forecasts;
 use crate::identity::{self, Identity};
 use crate::outcome::{self, Ended};
 use crate::outlets::Outlets;
@@ -88,10 +89,11 @@ pub(crate) fn measure(
     stops.keep();
     let folder = RunFolder::create(options.out, &config.name, &identity.stamp)?;
     let lengths: Vec<u32> = phases.iter().map(|phase| phase.samples).collect();
-    disk::preflight(config, &lengths, folder.path(), console)?;
+    let plan = plan::session(config, &times, &identity, host(&reached, config));
+    let forecasts = forecasts(config, &prepared, &times);
+    disk::preflight(config, &plan, &forecasts, folder.path(), console)?;
     folder.write("config.yaml", config.to_yaml().as_bytes()).or_exit(Exit::Setup)?;
     accuracy::write_questions(&folder, config, &prepared).or_exit(Exit::Setup)?;
-    let plan = plan::session(config, &times, &identity, host(&reached, config));
 
     // Before the reactor is pinned: a thread inherits the cores of the one that starts it.
     if let Some(core) = config.core {

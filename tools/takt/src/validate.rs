@@ -4,14 +4,14 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use takt_actors::Samples as _;
 use takt_time::Span;
 
 use crate::cli::{Format, ValidateArgs};
 use crate::config::{self, Config, Load, Phase};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
-use crate::{flags, outcome, plan, run, samples};
+use crate::forecast::{Forecast, forecasts};
+use crate::{flags, outcome, run, samples};
 
 /// Checks a file and prints what it stands for.
 pub(crate) fn validate(args: &ValidateArgs, console: &Console) -> Result<Exit, Failure> {
@@ -24,14 +24,7 @@ pub(crate) fn validate(args: &ValidateArgs, console: &Console) -> Result<Exit, F
     let prepared = samples::prepare(&config, console).or_exit(Exit::Input)?;
     let times = run::times(&config, &prepared)?;
     run::phases(&config, &prepared, &times, None)?;
-    let samples = prepared.iter().map(|samples| samples.borrow().len());
-    let phases = config.phases.iter().zip(samples).zip(&times);
-    let forecasts: Vec<_> = phases
-        .map(|((phase, n), times)| match times {
-            Some(times) => Forecast::of_recording(phase, n, times),
-            None => Forecast::of(phase, n),
-        })
-        .collect();
+    let forecasts = forecasts(&config, &prepared, &times);
     let mut text = match args.format {
         Format::Text => to_text(&config, &path.display().to_string(), &forecasts),
         Format::Json => to_json(&config, &forecasts),
@@ -41,56 +34,7 @@ pub(crate) fn validate(args: &ValidateArgs, console: &Console) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// What can be said of a phase before it runs.
-struct Forecast<'c> {
-    phase: &'c Phase,
-    samples: u32,
-    /// About how many requests, when that does not depend on the server.
-    requests: Option<u64>,
-    /// `requests` is what arrivals will be on average, rather than a count that was given.
-    on_average: bool,
-    /// How long it issues, when that does not depend on the server.
-    time: Option<Span>,
-    /// It issues no longer than this, whatever the server does.
-    longest: Option<Span>,
-}
-
-impl<'c> Forecast<'c> {
-    fn of(phase: &'c Phase, samples: u32) -> Self {
-        let (stop, rate) = (&phase.stop, phase.load.rate());
-        let counted = stop.counted(plan::pass(phase, samples).into());
-        let time_of = |requests: u64| rate.map(|rate| Span::from_secs_f64(requests as f64 / rate));
-        let longest = stop.duration.into_iter().chain(stop.max_duration).min();
-        let by_count = counted.and_then(time_of);
-        let time = match (by_count, longest, counted) {
-            (Some(by_count), longest, _) => Some(longest.map_or(by_count, |l| l.min(by_count))),
-            // Without a count only time ends it.
-            (None, longest, None) => longest.or(stop.min_duration),
-            (None, _, Some(_)) => None,
-        };
-        let arrivals =
-            rate.zip(time).map(|(rate, time)| (time.as_secs_f64() * rate).round() as u64);
-        let cut_short = by_count.zip(longest).is_some_and(|(by_count, longest)| longest < by_count);
-        let (requests, on_average) = match counted {
-            Some(counted) if !cut_short => (Some(counted), false),
-            _ => (arrivals, true),
-        };
-        Self { phase, samples, requests, on_average, time, longest }
-    }
-
-    /// Of a phase that replays `times`: all is known.
-    fn of_recording(phase: &'c Phase, samples: u32, times: &[Span]) -> Self {
-        let (stop, speed) = (&phase.stop, phase.load.speed());
-        let longest = stop.duration.into_iter().chain(stop.max_duration).min();
-        let at = |at: &Span| Span::from_secs_f64(at.as_secs_f64() / speed);
-        let in_time = times.iter().map(at).take_while(|at| longest.is_none_or(|end| *at < end));
-        let most = stop.requests.unwrap_or(u64::MAX);
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let (requests, time) = in_time.take(most).fold((0, Span::ZERO), |(n, _), at| (n + 1, at));
-        let (requests, time) = (Some(requests), Some(time));
-        Self { phase, samples, requests, on_average: false, time, longest }
-    }
-
+impl Forecast<'_> {
     fn to_json(&self) -> Value {
         json!({
             "name": self.phase.name,
