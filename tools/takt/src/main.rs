@@ -33,6 +33,8 @@ mod outlets;
 #[cfg(not(feature = "zmq"))]
 #[path = "no_outlets.rs"]
 mod outlets;
+#[cfg(feature = "zmq")]
+mod own_socket;
 mod pacer;
 mod plan;
 mod preflight;

@@ -18,6 +18,7 @@ use crate::config::{Aggregator, Config};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
+use crate::own_socket::{self, Purpose};
 use crate::pacer::{self, Process};
 use crate::plan::Times;
 use crate::service::Service;
@@ -68,6 +69,7 @@ impl Outlets {
         folder: &RunFolder,
         console: &Console,
     ) -> Result<Self, Failure> {
+        own_socket::sweep();
         let context = Context::new();
         let publish = &config.publish;
         let mut files = Vec::new();
@@ -108,7 +110,7 @@ impl Outlets {
     ) -> Result<(), Failure> {
         let address = match &config.publish.aggregator {
             Aggregator::Off => return Ok(()),
-            Aggregator::Own => own_address(plan, "feed"),
+            Aggregator::Own => own_socket::address(&plan.session_id, Purpose::Feed),
             Aggregator::At(address) => address.clone(),
         };
         let says = |why: &dyn std::fmt::Display| {
@@ -153,7 +155,7 @@ impl Outlets {
         plan: &SessionPlan,
         commands: Receiver<pacer::Command>,
     ) -> Result<Process, Failure> {
-        let address = own_address(plan, "pacer");
+        let address = own_socket::address(&plan.session_id, Purpose::Pacer);
         self.files.extend(claim(&address).or_exit(Exit::Setup)?);
         Process::start(&self.context, config, times, &address, commands)
     }
@@ -233,12 +235,6 @@ fn claim(address: &str) -> io::Result<Option<SocketFile>> {
     // `@` is a name without a file, and `*` one that libzmq makes up.
     let path = address.strip_prefix("ipc://").filter(|path| *path != "*" && !path.starts_with('@'));
     path.map(|path| SocketFile::claim(Path::new(path))).transpose()
-}
-
-/// An address that nobody else has.
-fn own_address(plan: &SessionPlan, what: &str) -> String {
-    let path = std::env::temp_dir().join(format!("takt-{}.{what}", plan.session_id));
-    format!("ipc://{}", path.display())
 }
 
 /// The topic of snapshots.
