@@ -67,7 +67,9 @@ use console::Console;
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| cli::with_nearest(error).exit());
+    let args: Vec<_> = std::env::args_os().collect();
+    let cli =
+        Cli::try_parse_from(&args).unwrap_or_else(|error| cli::explained(error, &args).exit());
     let plain = OutputArgs { format: Format::Text, quiet: false, log_level: LogLevel::Info };
     let console = Console::new(match &cli.command {
         Command::Run(args) => args.output,

@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod init;
+mod mistake;
 mod mock;
 mod opprof;
 mod probe;
@@ -13,11 +14,11 @@ mod window;
 
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use endpoint::EndpointArgs;
 pub(crate) use init::{InitArgs, Template};
+pub(crate) use mistake::explained;
 pub(crate) use mock::{Door, MockArgs, MockMode};
 pub(crate) use opprof::{
     CheckArgs, DemoArgs, ExpertsArgs, GateArgs, JoinArgs, OpprofCommand, PairArgs, RunConfig,
@@ -170,24 +171,6 @@ pub(crate) enum LogLevel {
     Info,
     /// Everything.
     Debug,
-}
-
-/// The error with the command that was probably meant: two letters that changed places are near for takt
-/// and far for the parser.
-pub(crate) fn with_nearest(mut error: clap::Error) -> clap::Error {
-    let told = error.get(ContextKind::SuggestedSubcommand).is_some();
-    if error.kind() == ErrorKind::InvalidSubcommand
-        && !told
-        && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
-    {
-        let command = Cli::command();
-        let names = command.get_subcommands().map(clap::Command::get_name);
-        if let Some(near) = crate::config::nearest(given, names) {
-            let near = ContextValue::Strings(vec![near.to_owned()]);
-            error.insert(ContextKind::SuggestedSubcommand, near);
-        }
-    }
-    error
 }
 
 const EVENTS_AFTER: &str = "\

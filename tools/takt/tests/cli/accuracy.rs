@@ -197,6 +197,17 @@ fn a_program_scores_and_its_failure_leaves_no_score() {
     bench.file("judge.sh", "exit 9\n");
     assert_eq!(bench.takt(&["report", "out"]).exits(0).stdout, done.stdout);
 
+    // Marks that cannot be read are not marks that were never made.
+    let responses = bench.path("out/responses.jsonl");
+    let kept = std::fs::read(&responses).unwrap();
+    std::fs::write(&responses, [&kept[..40], &[0xff], &kept[40..]].concat()).unwrap();
+    bench.takt(&["report", "out"]).says("responses.jsonl cannot be read: stream did not contain");
+    std::fs::remove_file(&responses).unwrap();
+    std::fs::create_dir(&responses).unwrap();
+    bench.takt(&["report", "out"]).says("responses.jsonl cannot be read: Is a directory");
+    std::fs::remove_dir(&responses).unwrap();
+    bench.takt(&["report", "out"]).says("the program has not run");
+
     bench.file("broken.sh", "echo no such model >&2; exit 7\n");
     config(&bench, &mock.url(), &by("broken.sh"), "");
     let args = ["run", "math.yaml", "--out", "broken"];

@@ -273,3 +273,30 @@ fn sockets_are_gone_when_the_run_is_over_however_it_ended() {
     bench.run(&mock.url(), &[&both[..], &more].concat()).exits(3);
     assert!(gone());
 }
+
+#[test]
+fn sockets_of_a_killed_run_are_removed_by_the_next_one() {
+    let bench = Bench::new();
+    let mock = Mock::quick(&bench);
+    std::fs::create_dir(bench.path("tmp")).unwrap();
+    let start = |out: &str, more: &[&str]| {
+        let url = mock.url();
+        let args = ["run", "--url", &url, "--model", "m", "--out", out, "--rate", "50"];
+        Running::start_after(&bench, "export TMPDIR=\"$PWD/tmp\"", &[&args[..], more].concat())
+    };
+    let services = ["--set", "publish.aggregator=true", "--set", "engine.pacer=process"];
+    let mut killed = start("killed", &[&["--duration", "600s"][..], &services].concat());
+    killed.wait_for("phase performance");
+    killed.kill();
+    let left = || -> Vec<_> {
+        let entries = std::fs::read_dir(bench.path("tmp")).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    assert_eq!(left().len(), 2, "{:?}", left());
+    // As if it had been killed a while ago.
+    let touch =
+        |path| std::process::Command::new("touch").args(["-d", "1 minute ago"]).arg(path).status();
+    assert!(left().iter().all(|path| touch(path).unwrap().success()));
+    start("next", &["--requests", "2"]).done().exits(0);
+    assert_eq!(left().len(), 0, "{:?}", left());
+}
