@@ -2,8 +2,9 @@
 """Events by the hundred thousand a second, with a subscriber that stops reading after one second.
 
 Two runs of the same load, without a subscriber and with one, against `takt mock --mode instant`. It prints
-send lateness and result of both, what the subscriber missed by its own count, and what the journal has. It
-fails when a request is missing from a result or a journal, and when the subscriber missed nothing.
+send lateness and result of both, what each thread took of the processors, what the subscriber missed by its
+own count, and what the journal has. It fails when a request is missing from a result or a journal, and when
+the subscriber missed nothing.
 
   cargo build --release -p takt
   tests/zmq/slow_subscriber.py                       # needs pyzmq; two cores and nothing else running
@@ -11,6 +12,7 @@ fails when a request is missing from a result or a journal, and when the subscri
 """
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -45,6 +47,22 @@ def subscribe(address, over, found):
             over.wait()
 
 
+def threads(process, over, found):
+    """CPU seconds of each thread of `process`, by name, as they were last seen, and of what runs beside it."""
+    tick = os.sysconf("SC_CLK_TCK")
+    while not over.wait(0.1):
+        for task in Path(f"/proc/{process}/task").glob("*"):
+            try:
+                name, rest = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+            except OSError:
+                continue
+            user, system = rest.split()[11:13]
+            found[THREADS.get(name, "others")] = (int(user) + int(system)) / tick
+
+
+THREADS = {"takt": "reactor", "takt-recorder": "recorder", "ZMQbg/IO/0": "ZMQ"}
+
+
 def run(takt, url, folder, options, subscriber):
     # A request without a stream is two events: issued and complete.
     address = f"ipc://{folder}/events"
@@ -59,12 +77,20 @@ def run(takt, url, folder, options, subscriber):
         thread.start()
         # It reads on shortly before the end, so that it sees from the numbers what it has missed.
         threading.Timer(options.seconds - 1, over.set).start()
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    cpu, ended = {}, threading.Event()
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
+        watcher = threading.Thread(target=threads, args=(running.pid, ended, cpu))
+        watcher.start()
+        printed = running.stdout.read()
+        ended.set()
+        watcher.join()
     over.set()
     if subscriber:
         thread.join()
-    assert done.returncode == 0, f"exit {done.returncode}"
-    phase = json.loads(done.stdout)["phases"][0]
+    assert running.returncode == 0, f"exit {running.returncode}"
+    phase = json.loads(printed)["phases"][0]
+    count = phase["issued"] * 2
+    phase["cpu"] = "  ".join(f"{name} {cpu.get(name, 0) / count * 1e6:.2f}" for name in THREADS.values())
     events = subprocess.run([takt, "events", str(out)], stdout=subprocess.PIPE, check=True).stdout
     phase["journal"] = events.count(b'"event_type":"sample.complete"')
     return phase, found
@@ -89,7 +115,7 @@ def main():
                     "with   " if subscriber else "without",
                     f"issued {phase['issued']}  succeeded {phase['succeeded']}  in the journal {phase['journal']}",
                     f" lateness p50 {lateness['50']:.1f} us  p99 {lateness['99']:.1f} us",
-                    f" lost {phase['instrument']['lost']}",
+                    f" lost {phase['instrument']['lost']}  CPU us an event: {phase['cpu']}",
                 )
                 if not phase["issued"] == phase["succeeded"] == phase["journal"]:
                     wrong.append("requests are missing")
