@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn steps(blocks: &[Block], records: u64) -> Result<(), Box<dyn Error>> {
     let plan = plan();
     time("read", blocks, records, |block| {
-        for record in block.iter() {
+        for record in block {
             let _ = black_box(record);
         }
         0

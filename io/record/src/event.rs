@@ -16,7 +16,7 @@ use serde_json::Value;
 use takt_time::{Nanos, Span};
 
 use crate::id::RequestId;
-use crate::kinds::EventType;
+use crate::kinds::{EventType, TokenSource};
 use crate::plan::SessionPlan;
 use crate::records::{
     Completed, Health, Issued, PhaseEvent, Record, RequestKey, SessionEvent, TextKind, Times,
@@ -326,7 +326,7 @@ fn tokens(counts: &TokenCounts, json: &mut Json<'_>) {
     json.raw(r#","first_event":"#).maybe(counts.first_event);
     json.raw(r#","events":"#).number(counts.events);
     json.raw(r#","coalesced":"#).number(counts.coalesced);
-    json.raw(r#","source":"#).maybe_word(counts.source.map(|source| source.as_str()));
+    json.raw(r#","source":"#).maybe_word(counts.source.map(TokenSource::as_str));
 }
 
 fn health(health: &Health, json: &mut Json<'_>) {
