@@ -58,7 +58,6 @@ fn code_2_wrong_input_and_nothing_is_sent() {
         (&["--requests", "5"], "one of them is required"),
         (&[], "--rate, --replay, --concurrency or --max-throughput"),
         (&["--rate", "5"], "says not when to stop"),
-        (&["--rate", "-1", "--requests", "1"], "unexpected argument"),
         (&["--rate=0", "--requests", "1"], "must be a number above 0"),
         (&["--rate=nan", "--requests", "1"], "must be a number"),
         (&["--rate", "5", "--duration", "5"], "needs a unit"),
