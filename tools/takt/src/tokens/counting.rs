@@ -187,6 +187,26 @@ mod tests {
         }
     }
 
+    /// A success of which the server says that it has `output` tokens.
+    fn completed(key: RequestKey, times: Times, output: Option<u32>) -> Completed {
+        let source = Some(output.map_or(TokenSource::Events, |_| TokenSource::Usage));
+        let output = output.or(Some(1));
+        Completed {
+            key,
+            sample: 0,
+            outcome: Outcome::Ok,
+            times,
+            tokens: TokenCounts { output, source, ..TokenCounts::default() },
+            finish: None,
+            status: Some(200),
+            attempts: 1,
+            reused: false,
+            body_bytes: 0,
+            turn: None,
+            endpoint: 0,
+        }
+    }
+
     /// A run of `answers`, each a text and what the server says of it, counted by words; a question cannot be
     /// counted. The tokens of its phase, and the names of its verdict's reasons.
     fn run(answers: &[(&str, Option<u32>)]) -> (Tokens, Vec<String>) {
@@ -208,22 +228,8 @@ mod tests {
                 let kind = TextKind::Content;
                 counting.fold(&Record::Text(Text { at: began, key, kind, text }));
             }
-            let source = Some(output.map_or(TokenSource::Events, |_| TokenSource::Usage));
-            let output = output.or(Some(1));
-            counting.fold(&Record::Completed(Completed {
-                key,
-                sample: 0,
-                outcome: Outcome::Ok,
-                times: Times { issued: began, sent: Some(began), end, ..Times::default() },
-                tokens: TokenCounts { output, source, ..TokenCounts::default() },
-                finish: None,
-                status: Some(200),
-                attempts: 1,
-                reused: false,
-                body_bytes: 0,
-                turn: None,
-                endpoint: 0,
-            }));
+            let times = Times { issued: began, sent: Some(began), end, ..Times::default() };
+            counting.fold(&Record::Completed(completed(key, times, *output)));
         }
         counting.finish();
         let mut result = fold.result(&Limits::default());
@@ -264,6 +270,39 @@ mod tests {
         let counted = tokens.tokenizer.unwrap();
         assert_eq!((counted.requests, counted.uncounted, counted.output_total), (1, 1, 2));
         assert!(reasons.contains(&"uncounted".to_owned()), "{reasons:?}");
+    }
+
+    /// A million answers are a matter of time, not of memory: what is held is a window of them.
+    #[test]
+    fn e8_what_is_held_is_a_window_however_many_answers_there_are() {
+        let mut fold = RunFold::new(plan());
+        let mut counting = Counting::by(|text: &str| Some(text.len() as u32), &mut fold);
+        let text = "w ".repeat(500);
+        let key = |ordinal| RequestKey { phase: PhaseId(0), ordinal };
+        let (mut texts, mut records, mut bytes) = (0, 0, 0);
+        for ordinal in 0..20_000 {
+            // One of a hundred is still under way when the next begins.
+            let ends = if ordinal % 100 == 0 { None } else { Some(ordinal) };
+            let kind = TextKind::Content;
+            counting.fold(&Record::Text(Text {
+                at: Nanos::ZERO,
+                key: key(ordinal),
+                kind,
+                text: &text,
+            }));
+            for ordinal in ends.into_iter().chain((ordinal % 100 == 1).then(|| ordinal - 1)) {
+                counting.fold(&Record::Completed(completed(key(ordinal), Times::default(), None)));
+            }
+            texts = texts.max(counting.open.len());
+            records = records.max(counting.window.len());
+            bytes = bytes.max(counting.texts.iter().map(String::len).sum());
+        }
+        assert!(texts <= 2, "{texts} answers under way");
+        assert!(
+            records <= WINDOW_RECORDS && bytes <= WINDOW_BYTES + text.len(),
+            "{records} {bytes}"
+        );
+        assert!(bytes > WINDOW_BYTES / 2, "the window was never full: {bytes}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Mock};
+use crate::tls::file;
 
 /// What must come of every request of a run.
 #[derive(Clone, Copy, Debug)]
@@ -55,22 +56,32 @@ const fn headless(kind: &'static str, stage: &'static str) -> Want {
     Want { failure: Some((kind, stage, "server", None)), ..fresh(GOOD) }
 }
 
-/// Holds three requests in each form, one after the other, to what is wanted.
+/// Holds three requests in each form, one after the other, to what is wanted; and once more over TLS, where the
+/// same bytes are the same answer.
 #[track_caller]
 fn check(fault: &str, stream: Want, whole: Want) {
     let bench = Bench::new();
-    let mut args = vec!["--mode", "hostile", "--ttft", "2ms", "--tpot", "1ms", "--tokens", "12"];
-    args.extend(["--fault", fault]);
-    let mock = Mock::start(&bench, &args);
-    for (form, want) in [("--stream", stream), ("--no-stream", whole)] {
-        let out = format!("out{form}");
+    let hostile = ["--mode", "hostile", "--ttft", "2ms", "--tpot", "1ms", "--tokens", "12"];
+    let hostile = [&hostile[..], &["--fault", fault]].concat();
+    let (cert, key, ca) = (file("server.pem"), file("server.key"), file("ca.pem"));
+    let plain = Mock::start(&bench, &hostile);
+    let tls = [&hostile[..], &["--tls-cert", &cert, "--tls-key", &key]].concat();
+    let tls = Mock::start(&bench, &tls);
+    let secure = format!("https://localhost:{}", tls.address.port());
+    for (url, form, want, out) in [
+        (plain.url(), "--stream", stream, "stream"),
+        (plain.url(), "--no-stream", whole, "whole"),
+        (secure, "--stream", stream, "tls"),
+    ] {
         let mut args = vec!["run", "--model", "m", "--concurrency", "1", "--requests", "3", form];
-        let url = mock.url();
-        args.extend(["--url", &url, "--out", &out, "--request-timeout", "2s", "--quiet"]);
+        args.extend(["--url", &url, "--out", out, "--request-timeout", "2s", "--quiet"]);
+        if out == "tls" {
+            args.extend(["--cacert", &ca]);
+        }
         let done = bench.takt(&args);
-        let context = format!("{fault} {form}: {}", done.stderr);
+        let context = format!("{fault} {out}: {}", done.stderr);
         assert_eq!(done.code, if want.failure.is_some() { 4 } else { 0 }, "{context}");
-        let events = bench.takt(&["events", &out]).exits(0).stdout;
+        let events = bench.takt(&["events", out]).exits(0).stdout;
         let lines: Vec<Value> =
             events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         hold(&lines, want, form == "--stream", &context);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::bench::{Bench, Done, Mock};
 
 /// A file of the test certificates.
-fn file(name: &str) -> String {
+pub(crate) fn file(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tls");
     let path: PathBuf = folder.join(name);
     path.to_str().unwrap().to_owned()
