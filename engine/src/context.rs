@@ -10,8 +10,9 @@ use takt_time::Nanos;
 use crate::actor::Actor;
 use crate::addr::Addr;
 use crate::core::Core;
-use crate::host::{Close, Host, ReadOutcome, StreamId, Target};
+use crate::host::{Close, Host, HostCounts, ReadOutcome, StreamId, Target};
 use crate::mailbox::Mailbox;
+use crate::meter::Work;
 use crate::wheel::TimerKey;
 
 /// An actor's messages outside its mailbox: those of its timers and those left with `call_soon`.
@@ -109,9 +110,14 @@ impl<A: Actor> Context<'_, A> {
     /// # Errors
     /// When the connection is broken.
     pub fn read(&mut self, stream: StreamId, buf: &mut [u8]) -> io::Result<ReadOutcome> {
+        self.core.enter(Work::Reads, self.host);
         let outcome = self.host.read(stream, buf);
+        self.core.leave(self.host);
         if let Ok(outcome) = &outcome {
             self.core.saw_clock(outcome.at);
+            if self.core.meter.on && outcome.bytes > 0 {
+                self.core.meter.read(outcome.at, &mut self.core.stats.unread);
+            }
         }
         outcome
     }
@@ -121,7 +127,10 @@ impl<A: Actor> Context<'_, A> {
     /// # Errors
     /// When the connection is broken.
     pub fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.host.write(stream, bufs)
+        self.core.enter(Work::Writes, self.host);
+        let written = self.host.write(stream, bufs);
+        self.core.leave(self.host);
+        written
     }
 
     /// What went wrong with the TLS of a stream; see [`Host::tls_fault`].
@@ -140,6 +149,12 @@ impl<A: Actor> Context<'_, A> {
     #[must_use]
     pub fn stats(&self) -> &crate::stats::TurnStats {
         &self.core.stats
+    }
+
+    /// What the host has counted up to now.
+    #[must_use]
+    pub fn host_counts(&self) -> HostCounts {
+        self.host.counts()
     }
 
     /// Ends this actor after this call: its timers never fire, what is sent to it is dropped.

@@ -6,6 +6,7 @@ use takt_time::{Nanos, Span};
 
 use crate::host::{Host, StreamId};
 use crate::mailbox::RunQueue;
+use crate::meter::{Meter, Work};
 use crate::stats::TurnStats;
 use crate::trace::{Dispatch, Trace};
 use crate::wheel::Wheel;
@@ -19,6 +20,7 @@ pub(crate) struct Core {
     /// Actors that have messages from `call_soon`.
     pub(crate) soon: Vec<u32>,
     pub(crate) stats: TurnStats,
+    pub(crate) meter: Meter,
     pub(crate) trace: Trace,
     pub(crate) stopped: bool,
     /// The actor at work asked to be ended.
@@ -41,6 +43,7 @@ impl Core {
             run: Rc::default(),
             soon: Vec::new(),
             stats: TurnStats::default(),
+            meter: Meter::new(),
             trace: Trace::new(),
             stopped: false,
             leaving: false,
@@ -79,6 +82,21 @@ impl Core {
     pub(crate) fn saw_clock(&mut self, at: Nanos) {
         self.seen = self.seen.max(at);
         self.unseen = 0;
+    }
+
+    /// In a turn that is measured: what is done from now on, until [`Self::leave`].
+    #[inline]
+    pub(crate) fn enter(&mut self, work: Work, host: &dyn Host) {
+        if self.meter.on {
+            self.meter.enter(work, host.now(), &mut self.stats.sampled);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn leave(&mut self, host: &dyn Host) {
+        if self.meter.on {
+            self.meter.leave(host.now(), &mut self.stats.sampled);
+        }
     }
 
     /// Begins a call: its instant is the last reading.

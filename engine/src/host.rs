@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use takt_time::Nanos;
+use takt_time::{Nanos, Span};
 
 /// Clock, sockets and waiting, for one reactor thread.
 pub trait Host {
@@ -72,6 +72,28 @@ pub trait Host {
 
     /// A handle by which other threads end a [`Host::park`].
     fn waker(&self) -> Arc<dyn Wake>;
+
+    /// What it has counted of itself; all `None` of a host that counts nothing.
+    fn counts(&self) -> HostCounts {
+        HostCounts::default()
+    }
+}
+
+/// What a host counts of itself since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounts {
+    /// Calls that looked at the sockets.
+    pub polls: Option<u64>,
+    /// Calls that read, those that found nothing included.
+    pub reads: Option<u64>,
+    /// Calls that wrote, those that found no room included.
+    pub writes: Option<u64>,
+    /// How late the kernel woke the thread, median; absent until it slept on a timer.
+    pub wake_up_p50: Option<Span>,
+    /// The same, 99th percentile.
+    pub wake_up_p99: Option<Span>,
+    /// The head start before a deadline, where the host takes one.
+    pub head_start: Option<Span>,
 }
 
 /// Ends a [`Host::park`] from another thread. A wake-up while nothing is parked makes the next park

@@ -57,6 +57,7 @@ mod core;
 mod host;
 mod inject;
 mod mailbox;
+mod meter;
 mod semaphore;
 mod stats;
 mod sync;
@@ -68,10 +69,12 @@ mod wheel;
 pub use actor::Actor;
 pub use addr::Addr;
 pub use context::Context;
-pub use host::{Close, Host, ReadOutcome, Ready, StreamId, Target, Then, TlsLayer, Wake, Woken};
+pub use host::{
+    Close, Host, HostCounts, ReadOutcome, Ready, StreamId, Target, Then, TlsLayer, Wake, Woken,
+};
 pub use inject::Remote;
 pub use semaphore::{NotHeld, Semaphore};
-pub use stats::{TurnStats, WokenCounts};
+pub use stats::{SampledTurns, TurnStats, Unread, WokenCounts};
 pub use system::System;
 pub use trace::{Dispatch, Trace};
 pub use virtual_clock::VirtualClock;

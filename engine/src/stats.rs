@@ -27,8 +27,45 @@ pub struct TurnStats {
     pub longest_turn: Span,
     /// The latest that a timer fired after its deadline.
     pub latest_timer: Span,
+    /// Of that, looks at the sockets that did not wait.
+    pub looking: Span,
     /// Parks by the reason for which they ended.
     pub woken: WokenCounts,
+    /// Where the time of some turns went.
+    pub sampled: SampledTurns,
+    /// How long what came had been there when it was read, in the same turns.
+    pub unread: Unread,
+}
+
+/// Where the time of one turn in some went. Parks are not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampledTurns {
+    /// How many turns.
+    pub turns: u64,
+    /// Handlers of timers and what they set in motion, calls to the host left out.
+    pub timers: Span,
+    /// Handlers of readiness, the same left out.
+    pub readiness: Span,
+    /// Handlers of messages, the same left out.
+    pub messages: Span,
+    /// Calls that read.
+    pub reads: Span,
+    /// Calls that write.
+    pub writes: Span,
+    /// The engine itself.
+    pub rest: Span,
+}
+
+/// How long bytes can have stood in a socket before they were read, at the most: from the last look at the
+/// sockets that did not find them. Where the thread slept, from its waking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// Reads that got something.
+    pub reads: u64,
+    /// Their times together.
+    pub sum: Span,
+    /// The longest.
+    pub max: Span,
 }
 
 /// Parks by reason.
@@ -48,7 +85,11 @@ pub struct WokenCounts {
 
 impl TurnStats {
     pub(crate) fn woke(&mut self, why: Woken, from: Nanos, to: Nanos) {
-        self.parked += to.saturating_since(from);
+        let span = to.saturating_since(from);
+        self.parked += span;
+        if why == Woken::Polled {
+            self.looking += span;
+        }
         let counter = match why {
             Woken::Polled => &mut self.woken.polled,
             Woken::Deadline => &mut self.woken.deadline,

@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::host::{Close, Host, Ready};
 use crate::inject::{Inboxes, Remote};
 use crate::mailbox::Mailbox;
+use crate::meter::Work;
 use crate::stats::TurnStats;
 use crate::trace::Trace;
 
@@ -98,6 +99,9 @@ impl<H: Host> System<H> {
         self.run_actors();
         let ended = self.core.read_clock(&self.host);
         self.core.stats.turn_took(ended.saturating_since(began));
+        if self.core.meter.on {
+            self.core.meter.end(ended, &mut self.core.stats.sampled);
+        }
         self.core.stats.overflows = self.core.run.overflows();
         Ok(())
     }
@@ -140,6 +144,7 @@ impl<H: Host> System<H> {
         if late && from.saturating_since(self.core.polled) < LOOK_AT_LEAST_EVERY {
             self.unpolled += 1;
             if self.unpolled < UNPOLLED_MAX {
+                self.core.meter.begin(self.core.polled, from, from);
                 return Ok(false);
             }
         }
@@ -149,6 +154,7 @@ impl<H: Host> System<H> {
         let until = if only_look || notified { Some(Nanos::ZERO) } else { deadline };
         let woken = self.host.park(until, &mut self.ready)?;
         let to = self.core.read_clock(&self.host);
+        self.core.meter.begin(self.core.polled, from, to);
         self.core.polled = to;
         self.core.stats.woke(woken, from, to);
         Ok(!only_look && (self.inboxes.gate().disarm() || notified))
@@ -165,8 +171,10 @@ impl<H: Host> System<H> {
             stats.timers += 1;
             stats.latest_timer = stats.latest_timer.max(seen.saturating_since(deadline));
             let queued = self.core.run.len();
+            self.core.enter(Work::Timers, &self.host);
             self.with(actor, |cell, core, host| cell.fire(slot, core, host));
             self.run_newest(queued);
+            self.core.leave(&self.host);
             self.core.refresh_clock(&self.host);
             if self.core.seen().saturating_since(self.core.polled) >= LOOK_AT_LEAST_EVERY {
                 return;
@@ -221,7 +229,9 @@ impl<H: Host> System<H> {
             self.core.own(stream, actor);
         }
         self.core.stats.ready += 1;
+        self.core.enter(Work::Readiness, &self.host);
         self.with(actor, |cell, core, host| cell.ready(event, core, host));
+        self.core.leave(&self.host);
     }
 
     fn queue_soon(&mut self) {
@@ -236,9 +246,10 @@ impl<H: Host> System<H> {
 
     /// Runs actors until none is runnable or the turn's budget is used.
     fn run_actors(&mut self) {
+        self.core.enter(Work::Messages, &self.host);
         let mut left = TURN_BUDGET;
         while left > 0 && !self.core.stopped {
-            let Some(number) = self.core.run.pop() else { return };
+            let Some(number) = self.core.run.pop() else { break };
             let mut budget = ACTOR_BUDGET.min(left);
             loop {
                 let ran = self.run_actor(number, budget);
@@ -251,6 +262,7 @@ impl<H: Host> System<H> {
                 budget = budget.saturating_sub(done);
             }
         }
+        self.core.leave(&self.host);
     }
 
     /// Runs an actor through its mailbox, up to `budget` messages or the next timer; one that is gone rests.

@@ -16,6 +16,7 @@
 //!   says of a request that is not in flight is counted as a stray and published nowhere;
 //! - `Session Ended` is always the last record, also after a stop and a failure.
 
+mod health;
 mod outcome;
 mod pace;
 mod phase;
@@ -418,29 +419,6 @@ impl Session {
 
     fn record_phase(&mut self, at: Nanos, phase: PhaseId, event: PhaseEvent) {
         self.link.publisher.push(&Record::Phase(PhaseRecord { at, phase, event }));
-    }
-
-    fn record_health(&mut self, at: Nanos, cx: &Context<'_, Self>) {
-        let (stats, published) = (cx.stats(), self.link.publisher.counters());
-        let transport = self.link.issuer.counters();
-        let mut health = Health {
-            at,
-            busy: stats.busy,
-            turns: stats.turns,
-            longest_turn: stats.longest_turn,
-            timers: stats.timers,
-            ready: stats.ready,
-            messages: stats.messages,
-            spilled: published.spilled,
-            lost: published.lost,
-            connections: transport.connections,
-            limited: transport.limited,
-            secured: transport.secured,
-            resumed: transport.resumed,
-            ..Health::default()
-        };
-        (self.probe)(&mut health);
-        self.link.publisher.push(&Record::Health(health));
     }
 }
 

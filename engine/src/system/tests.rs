@@ -208,6 +208,55 @@ fn timers_that_are_due_faster_than_served_leave_the_sockets_their_turn() {
 }
 
 #[test]
+fn the_meter_tells_the_kinds_of_work_apart_and_hides_nothing() {
+    /// Each timer takes 300 ns and a message of it 200; what it makes ready takes 100 and a message 50.
+    struct Worker(VirtualClock, u64);
+    impl Actor for Worker {
+        type Msg = (bool, u64);
+        fn started(&mut self, cx: &mut Context<'_, Self>) {
+            let target = Target::tcp(([127, 0, 0, 1], 1).into());
+            cx.connect(&target).unwrap();
+            cx.call_at(Nanos::from_nanos(10_000), (true, 0));
+        }
+        fn handle(&mut self, (timer, ns): Self::Msg, cx: &mut Context<'_, Self>) {
+            self.0.advance(Span::from_nanos(ns));
+            if !timer {
+                return;
+            }
+            self.1 += 1;
+            if self.1 == 610 {
+                return cx.stop_system();
+            }
+            self.0.advance(Span::from_nanos(300));
+            self.0.queue(Ready::Readable(StreamId::new(0, 0)));
+            cx.call_at(cx.now() + Span::from_nanos(10_000), (true, 0));
+            cx.addr().send((false, 200));
+        }
+        fn ready(&mut self, _event: Ready, cx: &mut Context<'_, Self>) {
+            self.0.advance(Span::from_nanos(100));
+            cx.addr().send((false, 50));
+        }
+    }
+    let clock = VirtualClock::default();
+    let mut system = System::new(clock.clone());
+    system.spawn(Worker(clock.clone(), 0), 8);
+    system.run().unwrap();
+    let (stats, ns) = (*system.stats(), Span::from_nanos);
+    let sampled = stats.sampled;
+    // A timer's turn and that of its readiness come by turns, and 61 is odd: half of each.
+    assert_eq!(sampled.turns, stats.turns / 61);
+    let (timers, ready) = (sampled.turns.div_ceil(2), sampled.turns / 2);
+    assert!(timers == 10 && ready >= 9, "{sampled:?}");
+    let of_timers = sampled.timers.as_nanos() / 500;
+    assert!(of_timers == timers || of_timers == ready, "{sampled:?}");
+    let of_ready = sampled.turns - of_timers;
+    assert_eq!((sampled.timers, sampled.readiness), (ns(500 * of_timers), ns(100 * of_ready)));
+    assert_eq!((sampled.messages, sampled.rest), (ns(50 * of_ready), Span::ZERO));
+    // Each turn has either; the last timer did nothing.
+    assert_eq!(stats.busy, ns(609 * (300 + 200 + 100 + 50)));
+}
+
+#[test]
 fn a_cancelled_timer_gives_its_message_back_and_never_fires() {
     struct Canceller;
     impl Actor for Canceller {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll};
-use takt_engine::{Close, Host, ReadOutcome, Ready, StreamId, Target, Wake, Woken};
+use takt_engine::{Close, Host, HostCounts, ReadOutcome, Ready, StreamId, Target, Wake, Woken};
 use takt_time::Nanos;
 
 use crate::clock;
@@ -184,6 +184,19 @@ impl Host for MioHost {
 
     fn waker(&self) -> Arc<dyn Wake> {
         self.waker.clone()
+    }
+
+    fn counts(&self) -> HostCounts {
+        let HostStats { polls, reads, writes, wake_ups, guard, .. } = self.stats();
+        let slept = (wake_ups.count > 0).then_some(wake_ups);
+        HostCounts {
+            polls: Some(polls),
+            reads: Some(reads),
+            writes: Some(writes),
+            wake_up_p50: slept.map(|seen| seen.p50),
+            wake_up_p99: slept.map(|seen| seen.p99),
+            head_start: guard,
+        }
     }
 }
 

@@ -148,7 +148,9 @@ pub(crate) mod health {
     pub(crate) const INVOLUNTARY: u8 = 1 << 3;
     /// There was TLS: two counts more at the end.
     pub(crate) const TLS: u8 = 1 << 4;
-    pub(crate) const ALL: u8 = ON_CPU | RUNNABLE | STOLEN | INVOLUNTARY | TLS;
+    /// What the reactor did follows: its counts, a byte of bits for what may be absent, and that.
+    pub(crate) const WORK: u8 = 1 << 5;
+    pub(crate) const ALL: u8 = ON_CPU | RUNNABLE | STOLEN | INVOLUNTARY | TLS | WORK;
 }
 
 /// Set in the second byte of a failure when a status follows; below it blame and stage.

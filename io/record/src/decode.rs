@@ -14,6 +14,7 @@ use crate::records::{
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 use crate::varint::Take;
+use crate::work::Work;
 
 type Decoded<T> = Result<T, CodecErrorKind>;
 
@@ -245,6 +246,7 @@ impl<'a> Decode<'_, 'a> {
             limited: self.take.number()?,
             secured: self.given(here & health::TLS != 0, Take::number)?.unwrap_or(0),
             resumed: self.given(here & health::TLS != 0, Take::number)?.unwrap_or(0),
+            work: self.given(here & health::WORK != 0, work)?,
         })
     }
 
@@ -296,6 +298,24 @@ fn nanos(take: &mut Take<'_>, from: Nanos) -> Decoded<Nanos> {
 
 fn span(take: &mut Take<'_>) -> Decoded<Span> {
     take.number().map(Span::from_nanos)
+}
+
+fn work(take: &mut Take<'_>) -> Decoded<Work> {
+    let mut counts = [0; Work::COUNTS];
+    for count in &mut counts {
+        *count = take.number()?;
+    }
+    let here = take.byte()?;
+    if here >> Work::OPTIONS != 0 {
+        return Err(CodecErrorKind::Tag(here));
+    }
+    let mut options = [None; Work::OPTIONS];
+    for (bit, option) in options.iter_mut().enumerate() {
+        if here >> bit & 1 != 0 {
+            *option = Some(take.number()?);
+        }
+    }
+    Ok(Work::new(counts, options))
 }
 
 fn turn(take: &mut Take<'_>) -> Decoded<TurnOf> {

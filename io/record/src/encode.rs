@@ -11,6 +11,7 @@ use crate::records::{
     SessionRecord, TextKind, Token, TurnOf,
 };
 use crate::varint::{Put, ROOM};
+use crate::work::Work;
 
 /// An encoder over the room for one record. Each method returns the bytes it used.
 pub(crate) struct Encode<'a> {
@@ -244,7 +245,8 @@ impl<'a> Encode<'a> {
                 | flag(h.runnable.is_some(), health::RUNNABLE)
                 | flag(h.stolen.is_some(), health::STOLEN)
                 | flag(h.involuntary.is_some(), health::INVOLUNTARY)
-                | flag(h.secured | h.resumed != 0, health::TLS),
+                | flag(h.secured | h.resumed != 0, health::TLS)
+                | flag(h.work.is_some(), health::WORK),
         );
         self.at(h.at);
         for span in [h.on_cpu, h.runnable, h.stolen].into_iter().flatten() {
@@ -271,7 +273,22 @@ impl<'a> Encode<'a> {
             self.put.number(h.secured);
             self.put.number(h.resumed);
         }
+        if let Some(work) = &h.work {
+            self.work(work);
+        }
         self.put.used()
+    }
+
+    fn work(&mut self, work: &Work) {
+        for number in work.counts() {
+            self.put.number(number);
+        }
+        let options = work.options();
+        let bits = (0..).zip(options).map(|(bit, option)| u8::from(option.is_some()) << bit);
+        self.put.byte(bits.fold(0, |all, bit| all | bit));
+        for number in options.into_iter().flatten() {
+            self.put.number(number);
+        }
     }
 
     /// Says so when the request is of another phase than the one before.

@@ -24,6 +24,7 @@ use crate::records::{
 };
 
 mod json;
+mod work;
 
 use json::Json;
 
@@ -345,7 +346,9 @@ fn health(health: &Health, json: &mut Json<'_>) {
     json.raw(r#","connections":"#).number(health.connections);
     json.raw(r#","limited":"#).number(health.limited);
     json.raw(r#","secured":"#).number(health.secured);
-    json.raw(r#","resumed":"#).number(health.resumed).raw("}");
+    json.raw(r#","resumed":"#).number(health.resumed).raw(r#","work":"#);
+    work::work(health.work.as_ref(), json);
+    json.raw("}");
 }
 
 /// A run has one reactor.

@@ -14,6 +14,7 @@ mod decode;
 mod encode;
 mod event;
 mod id;
+mod instrument;
 mod journal;
 mod kinds;
 mod plan;
@@ -27,11 +28,13 @@ mod sink;
 mod snapshot;
 mod step;
 mod varint;
+mod work;
 
 pub use block::{Block, BlockReader, BlockWriter, NotPushed};
 pub use codec::{CODEC_VERSION, CodecError, CodecErrorKind, MAX_TEXT_BYTES};
 pub use event::{EventData, EventWriter};
 pub use id::RequestId;
+pub use instrument::{BusyBy, Instrument, Unread, WakeCounts, WakeUp};
 pub use journal::{
     JOURNAL_VERSION, JournalEnd, JournalError, JournalReader, JournalStats, JournalSummary,
     JournalWriter, Stretch, TornReason, fold_journal,
@@ -49,9 +52,9 @@ pub use records::{
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 pub use result::{
-    Counted, Distribution, EndpointCounts, ErrorSample, Goodput, Instrument, JournalNote, Load,
-    OverTime, Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate,
-    Steady, Tokens, TokensCounted, TwoViews, Verdict, VerdictStatus,
+    Counted, Distribution, EndpointCounts, ErrorSample, Goodput, JournalNote, Load, OverTime,
+    Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate, Steady, Tokens,
+    TokensCounted, TwoViews, Verdict, VerdictStatus,
 };
 pub use score::{RepeatScore, Score, Spread};
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};
@@ -63,3 +66,4 @@ pub use step::{
     PrefixCaches, PrefixCounts, Queues, STEP_SCHEMA, StepError, StepFooter, StepLine, StepRecord,
     chunk_bin, context_bin, step_line,
 };
+pub use work::{Wakes, Work};

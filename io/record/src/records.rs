@@ -8,6 +8,7 @@ use takt_time::{Anchor, Nanos, Span};
 use crate::kinds::{
     Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage, TokenSource,
 };
+use crate::work::Work;
 
 /// A phase by its place in the session, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -347,6 +348,8 @@ pub struct Health {
     pub secured: u64,
     /// Those among them that resumed an earlier session.
     pub resumed: u64,
+    /// What the reactor did; absent in journals of earlier versions.
+    pub work: Option<Work>,
 }
 
 /// A pure consumer of records, in the order in which they were written.

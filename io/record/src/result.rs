@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::instrument::Instrument;
 use crate::kinds::{
     EndedBy, ErrorKind, FailedBy, FinishReason, PhaseKind, PhaseState, TokenSource,
 };
@@ -450,35 +451,4 @@ pub struct OverTime {
     pub latency_p99_ms: Vec<Option<f64>>,
     /// 99th percentile of the lateness of the sends in the bin.
     pub lateness_p99_us: Vec<Option<f64>>,
-}
-
-/// What the instrument saw of itself during a phase; shares are of the time between the two readings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Instrument {
-    /// The reactor thread was runnable and not running.
-    pub runnable_share: Option<f64>,
-    /// Time stolen from the machine, all cores together, over the same wall time.
-    pub stolen_share: Option<f64>,
-    /// The reactor worked in handlers.
-    pub busy_share: Option<f64>,
-    /// The longest turn of the session up to the phase's end.
-    pub longest_turn_us: Option<f64>,
-    /// Involuntary context switches.
-    pub involuntary: Option<u64>,
-    /// Blocks that had to wait in the overflow.
-    pub spilled: u64,
-    /// Records lost.
-    pub lost: u64,
-    /// Connections opened.
-    pub connections: u64,
-    /// Requests that waited because a connection limit was reached.
-    pub limited: u64,
-    /// TLS handshakes that ended well.
-    #[serde(default)]
-    pub secured: u64,
-    /// Those among them that resumed an earlier session.
-    #[serde(default)]
-    pub resumed: u64,
-    /// Records that contradict their own clock or each other.
-    pub anomalies: u64,
 }

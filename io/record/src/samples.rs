@@ -11,6 +11,7 @@ use crate::records::{
     Completed, Failure, Health, Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record,
     RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
+use crate::work::Work;
 
 /// A record that owns its text.
 #[derive(Clone, Debug)]
@@ -226,7 +227,8 @@ fn completed() -> impl Strategy<Value = Completed> {
 fn health() -> impl Strategy<Value = Health> {
     let spans = (option::of(span()), option::of(span()), option::of(span()), span(), span());
     let counts = prop::collection::vec(number(), 10);
-    (nanos(), spans, option::of(number()), counts).prop_map(|(at, spans, involuntary, n)| {
+    let rest = (counts, option::of(work()));
+    (nanos(), spans, option::of(number()), rest).prop_map(|(at, spans, involuntary, (n, work))| {
         let (on_cpu, runnable, stolen, busy, longest_turn) = spans;
         Health {
             at,
@@ -246,7 +248,15 @@ fn health() -> impl Strategy<Value = Health> {
             limited: n[7],
             secured: n[8],
             resumed: n[9],
+            work,
         }
+    })
+}
+
+fn work() -> impl Strategy<Value = Work> {
+    let options = prop::collection::vec(option::of(number()), Work::OPTIONS);
+    (prop::collection::vec(number(), Work::COUNTS), options).prop_map(|(counts, options)| {
+        Work::new(counts.try_into().expect("so many"), options.try_into().expect("so many"))
     })
 }
 

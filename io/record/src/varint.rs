@@ -9,7 +9,7 @@ use crate::codec::CodecErrorKind;
 
 /// The most that one record takes, its text left out. The writer asks for that much room before
 /// each record; `the_longest_record_fits_the_room` holds it to be enough.
-pub(crate) const ROOM: usize = 256;
+pub(crate) const ROOM: usize = 512;
 
 /// Writes the fixed part of one record. Always inlined: the count then stays in a register, and a completed
 /// request takes a fifth less time.

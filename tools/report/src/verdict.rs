@@ -7,8 +7,8 @@
 use std::ops::RangeInclusive;
 
 use takt_record::{
-    EndedBy, FailedBy, PhaseResult, PhaseState, Reason, RunState, TokensCounted, Verdict,
-    VerdictStatus as Status,
+    EndedBy, ErrorKind, FailedBy, Instrument, PhaseResult, PhaseState, Reason, RunState,
+    TokensCounted, Verdict, VerdictStatus as Status,
 };
 use takt_time::Span;
 
@@ -29,6 +29,17 @@ pub struct Limits {
     pub runnable: f64,
     /// Share of time stolen from the machine.
     pub stolen: f64,
+    /// Involuntary context switches of the reactor thread a second.
+    pub involuntary: f64,
+    /// How long answers can have stood in the socket unread, in the mean, or [`Self::unread_share`] of
+    /// the mean latency from send if that is more.
+    pub unread: Span,
+    /// Share of the mean latency that answers may have stood unread.
+    pub unread_share: f64,
+    /// Requests that this machine had no descriptor or port for.
+    pub refused: f64,
+    /// Share of requests whose connection was closed because bytes came that belonged to no answer.
+    pub leftover: f64,
     /// Blocks that had to wait in the ring's overflow.
     pub spilled: f64,
     /// Share of requests that waited because a connection limit was reached.
@@ -42,6 +53,8 @@ pub struct Limits {
     /// Share of the time to the first token (or byte) that it lay in the socket, on average, where the kernel's
     /// stamps tell.
     pub socket_wait: f64,
+    /// CPU time of the thread that folds and writes the records, as a share of the time.
+    pub fold: f64,
     /// Closed loop: busy share of the reactor from which on the client is what is measured.
     pub busy: f64,
 }
@@ -54,12 +67,18 @@ impl Default for Limits {
             off_schedule: 0.005,
             runnable: 0.01,
             stolen: 0.01,
+            involuntary: 100.0,
+            unread: Span::from_micros(50),
+            unread_share: 0.1,
+            refused: 1.0,
+            leftover: 0.01,
             spilled: 1.0,
             limited: 0.001,
             casualties: 0.01,
             coalesced: 0.05,
             disagreeing: 0.01,
             socket_wait: 0.05,
+            fold: 0.95,
             busy: 0.9,
         }
     }
@@ -253,6 +272,10 @@ fn service(
             )
         });
     }
+    let refused = result.errors.get(&ErrorKind::LocalLimit).copied().unwrap_or(0) as f64;
+    bench.reaches("local_limit", refused, limits.refused, || {
+        format!("This machine had no descriptor or port for {refused} requests.")
+    });
     let Some(tokens) = &result.tokens else { return };
     let share = tokens.coalesced_share.unwrap_or(0.0);
     bench.above("coalesced", share, limits.coalesced, || {
@@ -324,9 +347,20 @@ fn machine(bench: &mut Bench<'_>, result: &PhaseResult, limits: &Limits) {
     bench.above("stolen", stolen, limits.stolen, || {
         format!("The hypervisor took {:.1} % of the time for other guests.", percent(stolen))
     });
+    let involuntary = seen.involuntary_per_s.unwrap_or(0.0);
+    bench.above("involuntary_per_s", involuntary, limits.involuntary, || {
+        format!("The system took the core from the reactor {involuntary:.0} times a second.")
+    });
     let spilled = seen.spilled as f64;
     bench.reaches("ring_spilled", spilled, limits.spilled, || {
         format!("{spilled} blocks of records had to wait: the recorder did not keep up.")
+    });
+    let fold = seen.fold_share.unwrap_or(0.0);
+    bench.above("fold_share", fold, limits.fold, || {
+        format!(
+            "The thread that writes the records worked for {:.0} % of the time: it is at its limit.",
+            percent(fold)
+        )
     });
     if seen.lost > 0 {
         bench.push("records_lost", Status::Invalid, seen.lost as f64, 0.0, || {
@@ -337,8 +371,19 @@ fn machine(bench: &mut Bench<'_>, result: &PhaseResult, limits: &Limits) {
     bench.above("limited", limited, limits.limited, || {
         format!("{} requests waited because a connection limit was reached.", seen.limited)
     });
+    let leftover = seen.leftover.unwrap_or(0);
+    let share = leftover as f64 / result.issued.max(1) as f64;
+    bench.above("leftover", share, limits.leftover, || {
+        format!("{leftover} connections were closed because bytes came that belonged to no answer.")
+    });
+    let overflows = seen.overflows.unwrap_or(0) as f64;
+    bench.reaches("mailbox_overflows", overflows, 1.0, || {
+        format!("{overflows} messages went beyond the room of a mailbox: a fault of takt.")
+    });
     let busy = seen.busy_share.unwrap_or(0.0);
-    if result.load.rate.is_none() && busy > limits.busy {
+    let bound = result.load.rate.is_none() && busy > limits.busy;
+    unread(bench, result, seen, bound, limits);
+    if bound {
         bench.push("client_bound", Status::Valid, busy, limits.busy, || {
             format!(
                 "The reactor was busy for {:.0} % of the time: the rate is the client's, the server may \
@@ -347,6 +392,29 @@ fn machine(bench: &mut Bench<'_>, result: &PhaseResult, limits: &Limits) {
             )
         });
     }
+}
+
+/// Did answers wait in the socket for a reactor that was at something else? Where the client is the limit
+/// anyhow that is a remark.
+fn unread(
+    bench: &mut Bench<'_>,
+    result: &PhaseResult,
+    seen: &Instrument,
+    bound: bool,
+    limits: &Limits,
+) {
+    let Some((unread, latency)) = seen.unread_us.zip(result.latency_ms.from_send) else { return };
+    let limit = limits.unread.as_micros_f64().max(limits.unread_share * latency.mean * 1e3);
+    let Some(status) = grade(unread.mean, limit, f64::gt) else { return };
+    let status = if bound { Status::Valid } else { status };
+    bench.push("unread_us", status, unread.mean, limit, || {
+        format!(
+            "Answers may have stood in the socket for {:.0} us in the mean before they were read, of a \
+             latency of {:.0} us.",
+            unread.mean,
+            latency.mean * 1e3
+        )
+    });
 }
 
 /// The delay of Linux's acknowledgement, and what a busy machine adds.

@@ -12,6 +12,7 @@
 mod accuracy;
 #[cfg(feature = "zmq")]
 mod aggregate;
+mod built_in;
 mod cli;
 mod compare;
 mod config;
@@ -48,6 +49,7 @@ mod run;
 mod said;
 mod samples;
 mod scrub;
+mod selftest;
 #[cfg(feature = "zmq")]
 mod service;
 mod socket_file;
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
     let console = Console::new(match &cli.command {
         Command::Run(args) => args.output,
         Command::Quickstart(args) => args.output,
+        Command::Selftest(args) => args.output,
         Command::Compare(_)
         | Command::Events(_)
         | Command::Init(_)
@@ -109,6 +112,7 @@ fn dispatch(command: &Command, console: &Console) -> Result<Exit, Failure> {
         Command::Validate(args) => validate::validate(args, console),
         Command::Mock(args) => mock::mock(args),
         Command::Report(args) => report::report(args, console),
+        Command::Selftest(args) => selftest::selftest(args, console),
         Command::Events(args) => events::events(args, console),
         Command::Compare(args) => compare::compare(args, console),
         Command::Opprof(command) => opprof::opprof(command, console),

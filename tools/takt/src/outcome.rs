@@ -4,10 +4,11 @@ use std::io::{self, Write as _};
 
 use takt_record::{JournalNote, PhaseKind, Reason, ResultDoc, RunState, VerdictStatus};
 use takt_recorder::Finished;
-use takt_report::{Limits, RunFold};
+use takt_report::RunFold;
 
 use crate::accuracy::{self, Programs};
 use crate::cli::Format;
+use crate::config::verdict_limits;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::folder::RunFolder;
@@ -62,7 +63,7 @@ pub(crate) fn report(
                 .unwrap_or_else(|| finished.fold.into_fold())
         }
     };
-    let mut result = fold.result(&Limits::default());
+    let mut result = fold.result(&verdict_limits(&fold.plan().config));
     if let Some(says) = aggregated.lost() {
         console.warn(&says);
         result.verdict.reasons.push(remark("aggregator_lost", says));

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
 
 use takt_actors::{
     Client, ClientConfig, OutcomeSlot, PhaseConfig, Session, SessionConfig, SessionMsg,
@@ -43,6 +44,8 @@ pub(crate) struct Work {
     pub(crate) clock: Option<Clock>,
     /// Hears of each turn.
     pub(crate) turns: Option<TurnRecords>,
+    /// The accounts of the thread that folds, once it runs.
+    pub(crate) fold: Arc<OnceLock<Accounts>>,
 }
 
 /// Runs the session to its end on this thread.
@@ -129,7 +132,7 @@ fn spawn(
         idle_timeout: work.idle_timeout,
         run_timeout: work.run_timeout,
         begin_at_once: false,
-        probe: Box::new(move |health| probe(&accounts, health)),
+        probe: Box::new(move |health| probe(&accounts, work.fold.get(), health)),
         on_completed: None,
         on_ended: None,
     };
@@ -147,12 +150,15 @@ fn spawn(
     (outcome, address)
 }
 
-fn probe(accounts: &Accounts, health: &mut Health) {
+fn probe(accounts: &Accounts, fold: Option<&Accounts>, health: &mut Health) {
     if let Some(time) = accounts.cpu_time() {
         (health.on_cpu, health.runnable) = (Some(time.run), Some(time.wait));
     }
     health.involuntary = accounts.switches().map(|switches| switches.involuntary);
     health.stolen = accounts.steal();
+    if let Some(work) = &mut health.work {
+        work.fold = fold.and_then(Accounts::cpu_time).map(|time| time.run);
+    }
 }
 
 /// Runs `work`; a panic in it becomes its words.
@@ -185,10 +191,13 @@ const REMOTE: usize = 16;
 mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
+    use std::sync::mpsc::{self, Receiver, Sender};
 
     use takt_actors::{Concurrency, EndpointTarget, Order, Pace, PhaseRoute, Samples, Strategy};
     use takt_engine::Target;
-    use takt_record::{PhaseKind, PhasePlan, ResultDoc, RunState, SessionPlan};
+    use takt_record::{
+        Completed, Fold, PhaseKind, PhasePlan, ResultDoc, RunState, SessionPlan, VerdictStatus,
+    };
     use takt_recorder::{Recorder, RecorderConfig};
     use takt_report::RunFold;
     use takt_wire::{Api, PreparedRequest};
@@ -222,6 +231,17 @@ mod tests {
 
     /// Runs one phase in which something panics, against `port`; gives how it ended and its result.
     fn panic_in(phase: PhaseConfig, port: u16) -> (Ended, ResultDoc) {
+        let (ended, fold) = run_in(phase, port, RING, RunFold::new);
+        (ended, fold.result(&takt_report::Limits::default()))
+    }
+
+    /// Runs one phase against `port`, with a ring of so many blocks before this fold.
+    fn run_in<F: Fold + Send + 'static>(
+        phase: PhaseConfig,
+        port: u16,
+        ring: usize,
+        fold: impl FnOnce(SessionPlan) -> F,
+    ) -> (Ended, F) {
         let phases = vec![PhasePlan {
             name: phase.name.clone(),
             kind: PhaseKind::Performance,
@@ -233,12 +253,9 @@ mod tests {
             stream: false,
         }];
         let plan = SessionPlan { phases, ..SessionPlan::default() };
-        let (sink, recorder) = Recorder::start(
-            RecorderConfig::new(plan.clone(), takt_net::anchor),
-            RunFold::new(plan),
-            |_, _| {},
-        )
-        .unwrap();
+        let mut config = RecorderConfig::new(plan.clone(), takt_net::anchor);
+        config.ring_blocks = ring;
+        let (sink, recorder) = Recorder::start(config, fold(plan), |_, _| {}).unwrap();
         let target = Target::tcp(([127, 0, 0, 1], port).into());
         let samples = Rc::new(RefCell::new(FaultySamples));
         let route = PhaseRoute { samples, api: Api::Raw, stream: false, keep_text: false };
@@ -255,13 +272,17 @@ mod tests {
             run_timeout: None,
             clock: None,
             turns: None,
+            fold: Arc::default(),
         };
         let output = OutputArgs { format: Format::Text, quiet: true, log_level: LogLevel::Error };
         let console = Console::new(output);
         let stops = Stops::hear(&console).unwrap();
         let ended = run(work, Box::new(sink), &recorder, &stops, &console).unwrap();
-        (ended, recorder.finish().fold.result(&takt_report::Limits::default()))
+        (ended, recorder.finish().fold)
     }
+
+    /// Blocks of a ring that is never full here.
+    const RING: usize = 64;
 
     #[test]
     fn after_a_panic_in_a_strategy_there_is_a_report_that_says_failed() {
@@ -290,5 +311,57 @@ mod tests {
             Err("slot 3 is gone".into())
         );
         assert_eq!(guarded(|| -> () { panic!("plain") }), Err("plain".into()));
+    }
+
+    /// A fold that takes nothing in from the first request on until the reactor has ended.
+    struct Stuck {
+        fold: RunFold,
+        until: Option<Receiver<()>>,
+    }
+
+    impl Fold for Stuck {
+        fn fold(&mut self, record: &Record<'_>) {
+            if matches!(record, Record::Issued(_))
+                && let Some(until) = self.until.take()
+            {
+                // It fails when the other end is dropped.
+                let _ = until.recv();
+            }
+            self.fold.fold(record);
+        }
+    }
+
+    /// Goes with the reactor's system, and lets the fold go on then.
+    struct Holding(Concurrency, #[expect(dead_code, reason = "dropped, it is told")] Sender<()>);
+
+    impl Strategy for Holding {
+        fn start(&mut self, pace: &mut dyn Pace) {
+            self.0.start(pace);
+        }
+        fn tick(&mut self, token: u64, pace: &mut dyn Pace) {
+            self.0.tick(token, pace);
+        }
+        fn completed(&mut self, done: &Completed, pace: &mut dyn Pace) {
+            self.0.completed(done, pace);
+        }
+    }
+
+    #[test]
+    fn a_run_whose_fold_does_not_keep_up_loses_nothing_and_is_not_valid() {
+        let (line, until) = mpsc::channel();
+        let mut phase =
+            PhaseConfig::new("p", Holding(Concurrency::new(Order::sequential(3), 2), line), 3);
+        phase.limits.requests = Some(24);
+        // Nobody is at port 1: a closed loop tries again ten times a second, and each try is recorded.
+        let stuck = |plan| Stuck { fold: RunFold::new(plan), until: Some(until) };
+        let (ended, stuck) = run_in(phase, 1, 2, stuck);
+        assert_eq!(ended, Ended::Complete);
+        let result = stuck.fold.result(&takt_report::Limits::default());
+        let phase = &result.phases[0];
+        assert_eq!((phase.issued, phase.failed), (24, 24));
+        let spilled = phase.instrument.as_ref().map(|seen| (seen.spilled > 0, seen.lost));
+        assert_eq!(spilled, Some((true, 0)));
+        let reason = result.verdict.reasons.iter().find(|reason| reason.name == "ring_spilled");
+        assert_ne!(reason.expect("the ring was full").status, VerdictStatus::Valid);
     }
 }

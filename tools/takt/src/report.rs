@@ -14,10 +14,11 @@ use takt_record::{
     RunState, fold_journal,
 };
 use takt_recorder::{journal_files, open_journal};
-use takt_report::{Limits, RunFold};
+use takt_report::RunFold;
 
 use crate::accuracy::{self, Programs};
 use crate::cli::{Format, ReportArgs};
+use crate::config::verdict_limits;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::tokens::{self, Counting};
@@ -57,7 +58,7 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
         });
     }
     let folded = fold(folder, exact, console).or_exit(Exit::Input)?;
-    let mut result = folded.fold.result(&Limits::default());
+    let mut result = folded.fold.result(&verdict_limits(&folded.fold.plan().config));
     result.journal = Some(folded.note);
     let whole = !folded.fold.is_partial() && result.state != RunState::Killed;
     let programs = if args.run_programs { Programs::Run } else { Programs::Recorded };

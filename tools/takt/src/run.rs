@@ -12,10 +12,12 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use takt_actors::{ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _};
 use takt_net::affinity::PinError;
+use takt_net::schedstat::Accounts;
 use takt_net::tls::ClientTls;
 use takt_net::{affinity, limits, signals};
 use takt_record::{PhaseId, SessionPlan};
@@ -111,8 +113,11 @@ pub(crate) fn measure(
     (recording.outlets, snapshots) = outlets.take();
     let status = control.as_ref().map(Control::status);
     let mut progress = Progress::new(console, config, &lengths);
+    let fold: Arc<OnceLock<Accounts>> = Arc::default();
+    let told = Arc::clone(&fold);
     let (sink, recorder) =
         Recorder::start(recording, Watched::new(plan.clone()), move |watched, tick| {
+            told.get_or_init(Accounts::of_this_thread);
             progress.look(watched, tick.now.mono, tick.last);
             if let Some(status) = &status {
                 status.set(watched.live(tick.now.mono));
@@ -135,6 +140,7 @@ pub(crate) fn measure(
         run_timeout: config.limits.run_timeout,
         clock,
         turns,
+        fold,
     };
     let reacted = reactor::run(work, Box::new(sink), &recorder, &stops, console);
     let finished = recorder.finish();

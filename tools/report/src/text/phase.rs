@@ -24,6 +24,7 @@ pub(super) fn render(out: &mut String, phase: &PhaseResult) {
         distributions(out, phase);
         two_latencies(out, &phase.latency_ms, phase.lateness_us.as_ref());
         tokens(out, phase);
+        reactor(out, phase);
     }
     connections(out, phase);
 }
@@ -126,6 +127,25 @@ fn errors(out: &mut String, phase: &PhaseResult) {
             &format!("    and {} others, in result.json", phase.error_samples.len() - SAMPLES),
         );
     }
+}
+
+/// What the reactor did, when it had little time left.
+fn reactor(out: &mut String, phase: &PhaseResult) {
+    let Some(seen) = &phase.instrument else { return };
+    let (Some(busy), Some(by)) = (seen.busy_share, seen.busy_by) else { return };
+    if busy < BUSY_WORTH_A_LINE {
+        return;
+    }
+    let parts = [
+        ("timers", by.timers),
+        ("reads", by.reads),
+        ("writes", by.writes),
+        ("parse", by.parse),
+        ("messages", by.messages),
+        ("engine", by.engine),
+    ];
+    let parts = parts.map(|(what, share)| format!("{what} {:.0}", share * 100.0)).join("   ");
+    line(out, &format!("  reactor busy {:.0} %: {parts}", busy * 100.0));
 }
 
 fn distributions(out: &mut String, phase: &PhaseResult) {
@@ -259,6 +279,8 @@ fn by(source: TokenSource) -> &'static str {
 
 /// The pattern that replays a recording, whatever its rates were.
 const TRACE: &str = "trace";
+/// From this busy share on the report says what kept the reactor busy.
+const BUSY_WORTH_A_LINE: f64 = 0.5;
 /// Error samples on the screen.
 const SAMPLES: usize = 5;
 /// Queueing and writing are shown when they ever took this long.

@@ -1,6 +1,9 @@
 //! When a run is to be trusted.
 
-use takt_record::{EndedBy, Health, PhaseState, Reason, Record, ResultDoc, Verdict, VerdictStatus};
+use takt_record::{
+    EndedBy, ErrorKind, Health, Outcome, PhaseState, Reason, Record, ResultDoc, Verdict,
+    VerdictStatus, Work,
+};
 use takt_report::Limits;
 use takt_time::Span;
 
@@ -173,4 +176,80 @@ fn a_busy_closed_loop_is_client_bound_and_still_valid() {
     let bound = reason(&verdict, "client_bound").unwrap();
     near(bound.value, 0.95);
     assert_eq!((bound.status, verdict.status), (VerdictStatus::Valid, VerdictStatus::Valid));
+}
+
+#[test]
+fn what_the_reactor_could_not_do_in_time_is_a_reason() {
+    let reading = |ms: f64, involuntary, work| Health {
+        at: at(ms),
+        involuntary: Some(involuntary),
+        busy: Span::from_micros((ms * 100.0) as u64),
+        work: Some(work),
+        ..Health::default()
+    };
+    // Over 10 s: switched 150 times a second, 1,000 answers that stood for 1.5 ms each (of 5), 20 of a
+    // thousand connections closed for what came behind, a message too many, a fold that takes 99 %.
+    let work = Work {
+        sampled: 500,
+        unread_reads: 1_000,
+        unread: Span::from_millis(1_500),
+        leftover: 20,
+        overflows: 1,
+        fold: Some(Span::from_millis(9_900)),
+        ..Work::default()
+    };
+    let quiet = Work { fold: Some(Span::ZERO), ..Work::default() };
+    let mut run = open_loop(20.0);
+    run.health(reading(0.0, 0, quiet)).health(reading(10_000.0, 1_500, work));
+    let verdict = finish(run).verdict;
+    for (name, value, limit) in [
+        ("involuntary_per_s", 150.0, 100.0),
+        ("unread_us", 1_500.0, 500.0),
+        ("leftover", 0.02, 0.01),
+        ("mailbox_overflows", 1.0, 1.0),
+        ("fold_share", 0.99, 0.95),
+    ] {
+        let found = reason(&verdict, name).unwrap_or_else(|| panic!("{name} in {verdict:?}"));
+        assert_eq!(found.status, VerdictStatus::Suspect, "{name}");
+        near(found.value, value);
+        near(found.limit, limit);
+    }
+    let mut run = open_loop(20.0);
+    run.health(reading(0.0, 0, quiet)).health(reading(10_000.0, 100, quiet));
+    assert_eq!(finish(run).verdict.reasons, []);
+}
+
+#[test]
+fn answers_that_wait_for_a_client_that_is_the_limit_are_a_remark() {
+    let mut run = Run::new(vec![closed("p", 1)]);
+    run.start(0, 0.0, 0).add(&ok(0, 0.0, 10_000.0));
+    let reading =
+        |ms: f64, busy, work| Health { at: at(ms), busy, work: Some(work), ..Health::default() };
+    let work = Work { unread_reads: 20, unread: Span::from_secs(100), ..Work::default() };
+    run.health(reading(0.0, Span::ZERO, Work::default()));
+    run.health(reading(11_000.0, Span::from_millis(10_900), work));
+    let verdict = finish(run).verdict;
+    let found = reason(&verdict, "unread_us").unwrap();
+    assert_eq!((found.status, verdict.status), (VerdictStatus::Valid, VerdictStatus::Valid));
+}
+
+#[test]
+fn a_machine_without_descriptors_or_ports_is_a_reason() {
+    let mut run = open_loop(20.0);
+    let mut refused = failed(1_000, 10_000.0, 10_000.0).scheduled(10_000.0);
+    let Outcome::Failed(failure) = &mut refused.done.outcome else { panic!("it failed") };
+    failure.kind = ErrorKind::LocalLimit;
+    run.add(&refused);
+    let verdict = finish(run).verdict;
+    assert_eq!(reason(&verdict, "local_limit").map(|r| r.status), Some(VerdictStatus::Suspect));
+}
+
+#[test]
+fn limits_are_settable() {
+    let mut run = open_loop(20.0);
+    let strict =
+        Limits { lateness: Span::from_micros(1), lateness_gap_share: 1e-6, ..Limits::default() };
+    let result =
+        run.end(0, 11_000.0, EndedBy::Requests, PhaseState::Complete).fold().result(&strict);
+    assert_eq!(reason(&result.verdict, "lateness_p99_us").map(|r| r.limit), Some(1.0));
 }

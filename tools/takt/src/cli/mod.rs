@@ -8,6 +8,7 @@ mod opprof;
 mod probe;
 mod run;
 mod scheduler;
+mod selftest;
 mod service;
 mod validate;
 mod window;
@@ -27,6 +28,7 @@ pub(crate) use opprof::{
 pub(crate) use probe::ProbeArgs;
 pub(crate) use run::{Arrivals, RunArgs};
 pub(crate) use scheduler::{GraphsArg, SchedulerArgs};
+pub(crate) use selftest::SelftestArgs;
 pub(crate) use service::StopArgs;
 #[cfg(feature = "zmq")]
 pub(crate) use service::{AggregateArgs, PacerArgs};
@@ -57,6 +59,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Serve answers whose timing is known, to measure or to try things against
     Mock(Box<MockArgs>),
+    /// What takt can do on this machine: lateness, greatest valid load, error of reported times
+    Selftest(SelftestArgs),
     /// Make the report of a run again from its folder, also of one that was killed
     Report(ReportArgs),
     /// Print the journal of a run as JSON, a line for each event
@@ -197,6 +201,7 @@ Examples:
   takt init sweep sweep.yaml
   takt validate sweep.yaml
   takt mock --listen 127.0.0.1:8000 --mode timed --ttft 200ms --tpot 20ms
+  takt selftest --quick
   takt report runs/monday --format json
   takt events runs/monday --type sample.complete
 

@@ -103,6 +103,12 @@ pub(crate) static ROOT: Level = Level {
         ),
         key("limits", "map", "none", "how long a request may take"),
         key("slo", "map", "none", "what a request and a phase must keep to be good"),
+        key(
+            "verdict",
+            "map",
+            "",
+            "from which figures on a run is suspect; at ten times them, invalid",
+        ),
         key("phases", "list of maps", "", "what is done, one after another; required"),
         key("publish", "map", "nothing", "what the run tells others while it goes on, over ZMQ"),
         key("control", "path", "none", "unix socket that takes `stop` and `status`"),
@@ -307,6 +313,38 @@ pub(crate) static LIMITS: Level = Level {
     later: &[],
 };
 
+pub(crate) static VERDICT: Level = Level {
+    title: "verdict",
+    place: "under `verdict`",
+    selector: "",
+    keys: &[
+        key("lateness_p99_us", "number", "100", "open loop: 99th percentile of the lateness"),
+        key("lateness_gap_share", "number", "0.1", "or this share of the mean gap, if it is more"),
+        key("off_schedule", "number", "0.005", "open loop: share by which the sends took longer"),
+        key("runnable", "number", "0.01", "share of time the reactor could run and did not"),
+        key("stolen", "number", "0.01", "share of time that the hypervisor took"),
+        key("involuntary_per_s", "number", "100", "times a second that its core was taken away"),
+        key("unread_us", "number", "50", "mean time that answers may have stood unread"),
+        key("unread_share", "number", "0.1", "or this share of the mean latency, if it is more"),
+        key(
+            "socket_wait",
+            "number",
+            "0.05",
+            "share of the time to first token it lay in the socket",
+        ),
+        key("ring_spilled", "number", "1", "blocks of records that had to wait"),
+        key("limited", "number", "0.001", "share of requests that waited for a connection"),
+        key("local_limit", "number", "1", "requests without a descriptor or port"),
+        key("leftover", "number", "0.01", "share of requests with bytes behind their answer"),
+        key("survivors", "number below 1", "0.99", "share of requests that must succeed"),
+        key("coalesced", "number", "0.05", "share of token events in one read with another"),
+        key("token_counts", "number", "0.01", "share of successes whose token counts disagree"),
+        key("fold_share", "number", "0.95", "share of time that writing the records took"),
+        key("client_bound", "number", "0.9", "closed loop: busy share of the reactor; a remark"),
+    ],
+    later: &[],
+};
+
 pub(crate) static SLO: Level = Level {
     title: "slo",
     place: "under `slo`",
@@ -472,7 +510,7 @@ pub(crate) static LOAD: Level = Level {
 };
 
 /// All of them, to find where a misplaced key belongs, and for the reference.
-pub(crate) static LEVELS: [&Level; 15] = [
+pub(crate) static LEVELS: [&Level; 16] = [
     &ROOT,
     &ENDPOINT,
     &FROM_FILE,
@@ -482,6 +520,7 @@ pub(crate) static LEVELS: [&Level; 15] = [
     &CONNECTIONS,
     &TLS,
     &LIMITS,
+    &VERDICT,
     &SLO,
     &PERCENTILES,
     &PUBLISH,

@@ -33,6 +33,7 @@ mod stamps;
 #[cfg(test)]
 mod tests;
 mod vars;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,7 @@ pub(crate) use resolved::phases_alone;
 pub(crate) use score::{By, Program, Scoring};
 pub(crate) use secret::{Secret, clear};
 pub(crate) use set::{apply as apply_set, put};
+pub(crate) use verdict::verdict_limits;
 
 use reader::Table;
 use slo::Slo;
@@ -87,6 +89,8 @@ pub(crate) struct Config {
     pub(crate) rng: Generator,
     pub(crate) limits: RunLimits,
     pub(crate) slo: Option<Slo>,
+    /// When a run is to be trusted.
+    pub(crate) verdict: takt_report::Limits,
     /// Everything that must be printed nowhere.
     pub(crate) secrets: Vec<Secret>,
     /// At least one.
@@ -187,6 +191,7 @@ impl Config {
             rng,
             limits,
             slo,
+            verdict: verdict::read(&root)?,
             secrets,
             phases,
             publish,

@@ -50,6 +50,7 @@ impl Config {
                 "run_timeout": span(limits.run_timeout),
                 "service_ready_timeout": self.has_services().then(|| span(Some(self.service_ready_timeout))),
             },
+            "verdict": super::verdict::to_json(&self.verdict),
             "publish": publish(&self.publish),
             "control": self.control.as_deref().map(absolute),
             "tokenizer": self.tokenizer.as_deref().map(absolute),

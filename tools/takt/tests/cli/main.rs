@@ -33,6 +33,8 @@ mod replay;
 mod report;
 mod runs;
 mod secrets;
+mod selftest;
+mod slowed;
 mod stops;
 mod sweep;
 mod tls;
