@@ -150,7 +150,23 @@ fn expected(record: &Record<'_>, plan: &SessionPlan) -> Value {
                 "longest_turn_ns": r.longest_turn.as_nanos(), "timers": r.timers,
                 "ready": r.ready, "messages": r.messages, "spilled": r.spilled,
                 "lost": r.lost, "connections": r.connections, "limited": r.limited,
-                "secured": r.secured, "resumed": r.resumed,
+                "secured": r.secured, "resumed": r.resumed, "work": r.work.map(|w| json!({
+                    "wakes": {
+                        "polled": w.wakes.polled, "deadline": w.wakes.deadline,
+                        "readiness": w.wakes.readiness, "remote": w.wakes.remote,
+                        "spurious": w.wakes.spurious,
+                    },
+                    "looking_ns": w.looking.as_nanos(), "sampled": w.sampled,
+                    "timers_ns": w.timers.as_nanos(), "parse_ns": w.parse.as_nanos(),
+                    "messages_ns": w.messages.as_nanos(), "reads_ns": w.reads.as_nanos(),
+                    "writes_ns": w.writes.as_nanos(), "rest_ns": w.rest.as_nanos(),
+                    "unread_reads": w.unread_reads, "unread_ns": w.unread.as_nanos(),
+                    "unread_max_ns": w.unread_max.as_nanos(), "overflows": w.overflows,
+                    "leftover": w.leftover, "polls": w.polls, "read_calls": w.read_calls,
+                    "write_calls": w.write_calls, "wake_up_p50_ns": span(w.wake_up_p50),
+                    "wake_up_p99_ns": span(w.wake_up_p99), "head_start_ns": span(w.head_start),
+                    "fold_ns": span(w.fold),
+                })),
             });
             "instrument.health"
         }
