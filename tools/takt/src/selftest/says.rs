@@ -170,7 +170,7 @@ fn greatest(out: &mut String, what: &str, had: &Had<Greatest>) {
     match had.figures() {
         None => line += "-",
         Some(Greatest { value, next: None }) => {
-            line += &format!("{value}, the most that was tried")
+            line += &format!("{value}, the most that was tried");
         }
         Some(Greatest { value, next: Some((next, says)) }) => {
             line += &format!("{value}; at {next}: {says}");
