@@ -9,7 +9,7 @@
 use takt_engine::Addr;
 use takt_record::{Completed, PhaseId, RequestId, RequestKey, TurnOf};
 use takt_time::Nanos;
-use takt_wire::PreparedRequest;
+use takt_wire::{PreparedRequest, Text};
 
 use crate::session::SessionMsg;
 
@@ -25,6 +25,19 @@ pub trait Samples {
 
     /// The prepared request of `sample` for endpoint number `endpoint`; the client patches the id into it.
     fn request(&mut self, sample: u32, endpoint: usize) -> &mut PreparedRequest;
+
+    /// The request that is asked for, for endpoint number `endpoint`: what the client sends. Samples whose
+    /// requests depend on more than their index, such as a conversation, override it. Called once more
+    /// for a second attempt.
+    fn request_for(&mut self, asked: &Request, endpoint: usize) -> &mut PreparedRequest {
+        self.request(asked.sample, endpoint)
+    }
+
+    /// A piece of the answer to `asked`, where the phase's route says that its samples hear them.
+    fn heard(&mut self, _asked: &Request, _text: &Text<'_>) {}
+
+    /// A conversation is over: what is kept of it can go.
+    fn forget(&mut self, _conversation: u64) {}
 }
 
 /// One request on its way from the session to the transport.

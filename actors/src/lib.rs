@@ -5,7 +5,8 @@
 //! - [`Session`] runs phases one after another: issuing until a [`Limits`] or a stop ends it, then
 //!   draining. It numbers requests, records each one's beginning and end, and always records its own end.
 //! - A [`Strategy`] says *when* and *which sample*: [`Timed`] (an open loop over [`Arrivals`]),
-//!   [`Concurrency`] (a closed loop), [`Burst`] (as fast as it goes). Its hold on the phase is a [`Pace`].
+//!   [`Concurrency`] (a closed loop), [`Burst`] (as fast as it goes), [`Agentic`] (conversations, whose
+//!   requests are [`TurnRequests`]). Its hold on the phase is a [`Pace`].
 //! - An [`Order`] yields sample indices; [`Samples`] holds the prepared requests.
 //! - A [`SampleIssuer`] carries requests: the HTTP [`Client`], or [`planned::Planned`] without a network,
 //!   or one of your own.
@@ -51,6 +52,7 @@
 mod api;
 mod arrivals;
 mod client;
+mod conversations;
 mod order;
 pub mod planned;
 mod random;
@@ -65,10 +67,16 @@ pub use client::{
     Balance, Client, ClientConfig, ClientHandle, ClientMsg, EndpointTarget, PhaseRoute, TimeOut,
     Warmed, WhenWarm,
 };
+pub use conversations::{
+    Around, SALT_AT, Scripts, TalkText, Think, ThinkTime, TurnPlan, TurnRequests, TurnText,
+    TurnTexts, salt_of, salted,
+};
 pub use order::{Order, Shuffle, WholeShuffle};
 pub use random::{Chance, Mt19937, Purpose, stream};
 pub use session::{
     CompletedHook, EndedHook, Limits, OutcomeSlot, PhaseConfig, PhaseOutcome, Session,
     SessionConfig, SessionMsg, SessionOutcome, SessionState,
 };
-pub use strategy::{Burst, Concurrency, Pace, Paced, Pacer, Strategy, Timed};
+pub use strategy::{
+    Agentic, AgenticConfig, Begin, Burst, Concurrency, Pace, Paced, Pacer, Strategy, Timed, Until,
+};

@@ -18,6 +18,8 @@ pub enum Purpose {
     Arrivals,
     /// The order of samples.
     Order,
+    /// How long users think.
+    Think,
 }
 
 /// The stream of `purpose` under `seed`.

@@ -1,16 +1,18 @@
 //! When to issue, and which sample: the trait, and what a strategy may do.
 
+mod agentic;
 mod burst;
 mod concurrency;
 mod paced;
 mod timed;
 
+pub use agentic::{Agentic, AgenticConfig, Begin, Until};
 pub use burst::Burst;
 pub use concurrency::Concurrency;
 pub use paced::{Paced, Pacer};
 pub use timed::Timed;
 
-use takt_record::{Completed, RequestKey};
+use takt_record::{Completed, ConversationEvent, EndedBy, RequestKey, TurnOf};
 use takt_time::Nanos;
 
 /// Decides when a request is issued and with which sample, and nothing else: limits, ids, records and
@@ -34,6 +36,12 @@ pub trait Strategy {
 
     /// The phase issues nothing more, whatever ended that. Called once.
     fn issuing_ended(&mut self) {}
+
+    /// A request of this phase has ended after the phase stopped issuing.
+    fn drained(&mut self, _done: &Completed, _pace: &mut dyn Pace) {}
+
+    /// The phase is over; nothing can be issued. Called once, last.
+    fn over(&mut self, _pace: &mut dyn Pace) {}
 }
 
 /// A strategy's hold on its phase.
@@ -54,6 +62,20 @@ pub trait Pace {
     /// `None` comes back when the phase takes no more: stop issuing then.
     fn issue(&mut self, sample: u32, scheduled: Option<Nanos>) -> Option<RequestKey>;
 
+    /// The same, of a turn of a conversation.
+    fn issue_turn(
+        &mut self,
+        sample: u32,
+        scheduled: Option<Nanos>,
+        turn: TurnOf,
+    ) -> Option<RequestKey>;
+
+    /// Whether the phase would take a request for the moment `at`.
+    fn is_open(&mut self, at: Nanos) -> bool;
+
+    /// Records what happened to a conversation.
+    fn conversation(&mut self, conversation: u64, at: Nanos, event: ConversationEvent);
+
     /// Asks for a tick at `when`; at once, in order, when that is past.
     fn at(&mut self, when: Nanos, token: u64);
 
@@ -61,5 +83,10 @@ pub trait Pace {
     fn soon(&mut self, token: u64);
 
     /// Says that nothing more will come: the phase ends its issuing.
-    fn finished(&mut self);
+    fn finished(&mut self) {
+        self.finished_by(EndedBy::Strategy);
+    }
+
+    /// The same, and says what ended it. A limit of the phase that is reached by now comes first.
+    fn finished_by(&mut self, by: EndedBy);
 }

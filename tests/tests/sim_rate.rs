@@ -162,6 +162,7 @@ fn r3_a_server_that_stalls_for_two_seconds_moves_no_arrival_and_shows_in_the_lat
         target_concurrency: None,
         requests: None,
         stream: false,
+        conversations: None,
     };
     let plan = SessionPlan { phases: vec![phase], ..SessionPlan::default() };
     let watched = Watched { fold: RunFold::new(plan), sends: Vec::new() };

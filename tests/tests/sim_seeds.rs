@@ -83,6 +83,7 @@ fn without_words(record: &Record<'_>) -> Option<Record<'static>> {
         Record::Token(r) => Some(Record::Token(r)),
         Record::Completed(r) => Some(Record::Completed(r)),
         Record::Health(r) => Some(Record::Health(r)),
+        Record::Conversation(r) => Some(Record::Conversation(r)),
         Record::Clock(_) | Record::Error { .. } | Record::Text(_) => None,
     }
 }

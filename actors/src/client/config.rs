@@ -108,6 +108,10 @@ pub struct PhaseRoute {
     pub stream: bool,
     /// Whether the text of answers is recorded.
     pub keep_text: bool,
+    /// Whether the samples hear the text of answers, as conversations with a live history must.
+    pub hears: bool,
+    /// The longest time from being handed over to the end of a turn of a conversation.
+    pub turn_timeout: Option<Span>,
 }
 
 impl fmt::Debug for PhaseRoute {
@@ -116,6 +120,8 @@ impl fmt::Debug for PhaseRoute {
             .field("api", &self.api)
             .field("stream", &self.stream)
             .field("keep_text", &self.keep_text)
+            .field("hears", &self.hears)
+            .field("turn_timeout", &self.turn_timeout)
             .finish_non_exhaustive()
     }
 }

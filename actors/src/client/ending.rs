@@ -87,6 +87,22 @@ impl Client {
                     cx.call_at(at, ClientMsg::TimeOut(kind));
                 }
             }
+            TimeOut::Turn(phase) => {
+                let due = |client: &mut Self| {
+                    client.turn_deadlines.get_mut(usize::from(phase))?.pop_due(now)
+                };
+                while let Some(key) = due(self) {
+                    if let Some(flight) = self.flights.get_mut(key) {
+                        let fault = Fault::turn_timeout(flight);
+                        self.too_late(key, fault, cx);
+                    }
+                }
+                let flights = &self.flights;
+                let deadlines = self.turn_deadlines.get_mut(usize::from(phase));
+                if let Some(at) = deadlines.and_then(|d| d.rearm(|key| flights.is_live(key))) {
+                    cx.call_at(at, ClientMsg::TimeOut(kind));
+                }
+            }
             TimeOut::Request => {
                 while let Some(key) = self.request_deadlines.pop_due(now) {
                     if let Some(flight) = self.flights.get_mut(key) {

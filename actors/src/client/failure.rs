@@ -105,6 +105,12 @@ impl Fault {
         Self::new(ErrorKind::RequestTimeout, blame(stage), stage, message)
     }
 
+    /// No end of a turn in time.
+    pub(super) fn turn_timeout(flight: &Flight) -> Self {
+        let (stage, message) = (stage(flight), "no end of the turn within the turn timeout");
+        Self::new(ErrorKind::TurnTimeout, blame(stage), stage, message)
+    }
+
     /// The request names a phase that this client has no route for.
     pub(super) fn no_route() -> Self {
         let message = "the client was not told about this phase";

@@ -84,6 +84,8 @@ pub struct Client {
     connect_deadlines: Deadlines<StreamId>,
     first_byte_deadlines: Deadlines<FlightKey>,
     request_deadlines: Deadlines<FlightKey>,
+    /// Of the turns of each phase.
+    turn_deadlines: Vec<Deadlines<FlightKey>>,
     warm: Warm,
     /// What reads go into, for all connections.
     buffer: Box<[u8]>,
@@ -126,6 +128,8 @@ pub enum TimeOut {
     FirstByte,
     /// Of requests.
     Request,
+    /// Of turns of a phase, by its place.
+    Turn(u16),
 }
 
 pub(crate) type Cx<'a> = Context<'a, Client>;
@@ -153,6 +157,7 @@ impl Client {
         let endpoints = config.endpoints.into_iter().map(|e| Endpoint::new(e, cap));
         Self {
             endpoints: endpoints.collect(),
+            turn_deadlines: config.phases.iter().map(|p| Deadlines::new(p.turn_timeout)).collect(),
             phases: config.phases,
             balance: config.balance,
             retry_stale: config.retry_stale,
@@ -180,6 +185,15 @@ impl Client {
         }
         let flights = &self.flights;
         self.request_deadlines.sweep(flights.len(), |key| flights.is_live(key));
+        let phase = request.key.phase.0;
+        if request.turn.is_some()
+            && let Some(deadlines) = self.turn_deadlines.get_mut(usize::from(phase))
+        {
+            if let Some(at) = deadlines.add(request.issued, key) {
+                cx.call_at(at, ClientMsg::TimeOut(TimeOut::Turn(phase)));
+            }
+            deadlines.sweep(flights.len(), |key| flights.is_live(key));
+        }
         if self.endpoints[endpoint].waiting.is_empty()
             && let Some(stream) = self.take_idle(endpoint, cx)
         {

@@ -8,7 +8,7 @@ use takt_wire::AnswerEvent;
 use super::connection::{For, State};
 use super::failure::{Fault, Loss};
 use super::flight::{Flight, FlightKey};
-use super::{Client, ClientMsg, Cx, text};
+use super::{Client, ClientMsg, Cx, PhaseRoute, text};
 
 /// The end of an answer. What else there was to know of it is in its flight.
 struct Ended {
@@ -58,7 +58,7 @@ impl Client {
         }
         let tokens_before = flight.times.first_token.is_some();
         let mut ended = None;
-        let mut sink = observer(flight, &self.publisher, at, &mut ended);
+        let mut sink = observer(flight, &self.phases, &self.publisher, at, &mut ended);
         let fed = connection.answer.feed(&self.buffer[..bytes], at, &mut sink);
         drop(sink);
         if let Some(arrived) = arrived {
@@ -160,7 +160,7 @@ impl Client {
         let Some(connection) = self.connections.get_mut(stream) else { return };
         let Some(flight) = self.flights.get_mut(key) else { return };
         let mut ended = None;
-        let mut sink = observer(flight, &self.publisher, at, &mut ended);
+        let mut sink = observer(flight, &self.phases, &self.publisher, at, &mut ended);
         match loss {
             Loss::End => connection.answer.eof(&mut sink),
             Loss::Broken(_) => connection.answer.cut(&loss.words(), &mut sink),
@@ -179,7 +179,7 @@ impl Client {
             return;
         }
         let mut ended = None;
-        let mut sink = observer(flight, &self.publisher, at, &mut ended);
+        let mut sink = observer(flight, &self.phases, &self.publisher, at, &mut ended);
         connection.answer.cut("given up", &mut sink);
         drop(sink);
     }
@@ -194,10 +194,11 @@ impl Client {
     }
 }
 
-/// What is done with the events of an answer: tokens and text are recorded, the rest goes into the flight,
-/// the end into `ended` as well.
+/// What is done with the events of an answer: tokens and text are recorded, text goes to samples that hear it,
+/// the rest goes into the flight, the end into `ended` as well.
 fn observer<'a>(
     flight: &'a mut Flight,
+    phases: &'a [PhaseRoute],
     publisher: &'a SharedPublisher,
     at: Nanos,
     ended: &'a mut Option<Ended>,
@@ -205,7 +206,15 @@ fn observer<'a>(
     move |event| match event {
         AnswerEvent::Token(token) => publisher.token(&flight.token(&token)),
         AnswerEvent::Head { status, .. } => flight.status = Some(status),
-        AnswerEvent::Text(text) => text::record(&text, flight, publisher, at),
+        AnswerEvent::Text(text) => {
+            let Some(route) = phases.get(usize::from(flight.key().phase.0)) else { return };
+            if route.hears {
+                route.samples.borrow_mut().heard(&flight.request, &text);
+            }
+            if route.keep_text {
+                text::record(&text, flight, publisher, at);
+            }
+        }
         AnswerEvent::End(outcome) => {
             flight.learn(outcome);
             *ended = Some(Ended { at: outcome.last_byte, failure: outcome.failure.clone() });

@@ -29,13 +29,13 @@ impl Client {
         connection.state = State::Busy(key);
 
         let mut samples = route.samples.borrow_mut();
-        let prepared = samples.request(request.sample, connection.endpoint);
+        let prepared = samples.request_for(&request, connection.endpoint);
         prepared.patch_id(&request.id.hex());
         let bytes = prepared.bytes();
         connection.answer.begin(Ask {
             api: route.api,
             stream: route.stream,
-            keep_text: route.keep_text,
+            keep_text: route.keep_text || route.hears,
             no_body: bytes.starts_with(b"HEAD "),
         });
         let sent = cx.stamp();

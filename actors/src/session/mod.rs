@@ -314,7 +314,10 @@ impl Session {
     }
 
     fn end_phase(&mut self, cx: &mut Context<'_, Self>) {
-        let Some(running) = self.running.take() else { return };
+        let Some(mut running) = self.running.take() else { return };
+        let Running { strategy, issuer, .. } = &mut running;
+        issuer.close(EndedBy::Stop);
+        strategy.over(&mut Hand { issuer, link: &mut self.link, cx });
         let ended_by = running.issuer.closed.unwrap_or(EndedBy::Stop);
         let state = match (&self.stop, ended_by) {
             (Stop::Asked, _) => PhaseState::Interrupted,
@@ -392,6 +395,9 @@ impl Session {
         };
         let (own, draining) = (running.issuer.id == key.phase, running.draining);
         if draining {
+            if own && let Some(Running { strategy, issuer, .. }) = &mut self.running {
+                strategy.drained(completed, &mut Hand { issuer, link: &mut self.link, cx });
+            }
             self.drained_perhaps(cx);
         } else if own {
             self.with_strategy(cx, |strategy, hand| strategy.completed(completed, hand));

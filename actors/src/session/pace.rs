@@ -1,7 +1,9 @@
 //! A strategy's hold on the running phase: `Pace` over the session's own context.
 
 use takt_engine::Context;
-use takt_record::{EndedBy, Issued, RequestId, RequestKey};
+use takt_record::{
+    ConversationEvent, ConversationRecord, EndedBy, Issued, Record, RequestId, RequestKey, TurnOf,
+};
 use takt_time::Nanos;
 
 use crate::api::Request;
@@ -35,17 +37,27 @@ impl Pace for Hand<'_, '_> {
     }
 
     fn issue(&mut self, sample: u32, scheduled: Option<Nanos>) -> Option<RequestKey> {
-        // An arrival belongs to the phase by its own moment, however late it is served.
-        let now = self.cx.now();
-        let ordinal = self.issuer.admit(scheduled.unwrap_or(now))?;
-        let key = RequestKey { phase: self.issuer.id, ordinal };
-        let id = RequestId::new(self.link.session_key, key);
-        let (at, turn) = (now, None);
-        self.link.publisher.issued(&Issued { key, sample, at, scheduled, turn });
-        self.link.in_flight[usize::from(key.phase.0)] += 1;
-        self.link.all_in_flight += 1;
-        self.link.issuer.issue(Request { key, id, sample, scheduled, issued: at, turn });
-        Some(key)
+        self.hand_over(sample, scheduled, None)
+    }
+
+    fn issue_turn(
+        &mut self,
+        sample: u32,
+        scheduled: Option<Nanos>,
+        turn: TurnOf,
+    ) -> Option<RequestKey> {
+        self.hand_over(sample, scheduled, Some(turn))
+    }
+
+    fn is_open(&mut self, at: Nanos) -> bool {
+        self.issuer.close_if_over(at);
+        self.issuer.closed.is_none()
+    }
+
+    fn conversation(&mut self, conversation: u64, at: Nanos, event: ConversationEvent) {
+        let phase = self.issuer.id;
+        let record = ConversationRecord { at, phase, conversation, event };
+        self.link.publisher.push(&Record::Conversation(record));
     }
 
     fn at(&mut self, when: Nanos, token: u64) {
@@ -56,9 +68,30 @@ impl Pace for Hand<'_, '_> {
         self.cx.call_soon(SessionMsg::Tick(self.issuer.id, token));
     }
 
-    fn finished(&mut self) {
+    fn finished_by(&mut self, by: EndedBy) {
         // A schedule that ends with its last row has issued the dataset: the strategy gave up nothing.
         self.issuer.close_if_over(self.cx.now());
-        self.issuer.close(EndedBy::Strategy);
+        self.issuer.close(by);
+    }
+}
+
+impl Hand<'_, '_> {
+    fn hand_over(
+        &mut self,
+        sample: u32,
+        scheduled: Option<Nanos>,
+        turn: Option<TurnOf>,
+    ) -> Option<RequestKey> {
+        // An arrival belongs to the phase by its own moment, however late it is served.
+        let now = self.cx.now();
+        let ordinal = self.issuer.admit(scheduled.unwrap_or(now))?;
+        let key = RequestKey { phase: self.issuer.id, ordinal };
+        let id = RequestId::new(self.link.session_key, key);
+        let at = now;
+        self.link.publisher.issued(&Issued { key, sample, at, scheduled, turn });
+        self.link.in_flight[usize::from(key.phase.0)] += 1;
+        self.link.all_in_flight += 1;
+        self.link.issuer.issue(Request { key, id, sample, scheduled, issued: at, turn });
+        Some(key)
     }
 }

@@ -13,7 +13,7 @@ pub struct PhaseConfig {
     pub kind: PhaseKind,
     /// When to issue what.
     pub strategy: Box<dyn Strategy>,
-    /// Samples in its dataset: the length of a pass.
+    /// Samples in its dataset: the length of a pass. 0 where the strategy knows of its own when it is through.
     pub samples: u32,
     /// When it stops issuing.
     pub limits: Limits,

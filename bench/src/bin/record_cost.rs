@@ -91,6 +91,7 @@ fn plan() -> SessionPlan {
         target_concurrency: None,
         requests: None,
         stream: true,
+        conversations: None,
     };
     SessionPlan { phases: vec![phase], ..SessionPlan::default() }
 }

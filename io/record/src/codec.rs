@@ -10,7 +10,7 @@
 //!   0  token          first, tokens given, content, reasoning, tool call, coalesced
 //!   1  issued         scheduled, turn
 //!   2  completed      outcome (2 bits), reused, more than one attempt, status 200, turn
-//!   3  any other      which: phase change, session, phase, error, text, clock, health
+//!   3  any other      which: phase change, session, phase, error, text, clock, health, conversation
 //! ```
 //!
 //! The times of a completed request are steps along the chain in which they normally happen, so
@@ -82,6 +82,7 @@ pub(crate) mod tag {
     pub(crate) const TEXT: u8 = OTHER | 4 << 2;
     pub(crate) const CLOCK: u8 = OTHER | 5 << 2;
     pub(crate) const HEALTH: u8 = OTHER | 6 << 2;
+    pub(crate) const CONVERSATION: u8 = OTHER | 7 << 2;
 }
 
 pub(crate) mod token {
@@ -151,6 +152,16 @@ pub(crate) mod health {
     /// What the reactor did follows: its counts, a byte of bits for what may be absent, and that.
     pub(crate) const WORK: u8 = 1 << 5;
     pub(crate) const ALL: u8 = ON_CPU | RUNNABLE | STOLEN | INVOLUNTARY | TLS | WORK;
+}
+
+/// Bits of the byte that says what a conversation record holds: its state above them when it has ended.
+pub(crate) mod conversation {
+    pub(crate) const ENDED: u8 = 1;
+    pub(crate) const MORE: u8 = 1 << 1;
+    pub(crate) const INPUT: u8 = 1 << 2;
+    pub(crate) const OUTPUT: u8 = 1 << 3;
+    pub(crate) const CACHED: u8 = 1 << 4;
+    pub(crate) const STATE: u8 = 5;
 }
 
 /// Set in the second byte of a failure when a status follows; below it blame and stage.

@@ -3,15 +3,17 @@
 use takt_time::{Anchor, Nanos, Span};
 
 use crate::codec::{
-    CodecErrorKind, FAILURE_STATUS, MAX_TEXT_BYTES, MORE, State, completed, health, issued, more,
-    phase_event, present, session_event, tag, token,
+    CodecErrorKind, FAILURE_STATUS, MAX_TEXT_BYTES, MORE, State, completed, conversation, health,
+    issued, more, phase_event, present, session_event, tag, token,
 };
 use crate::kinds::{
-    Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage, TokenSource,
+    Blame, ConversationState, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage,
+    TokenSource,
 };
 use crate::records::{
-    Completed, Failure, Health, Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record,
-    RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
+    Completed, ConversationEnd, ConversationEvent, ConversationRecord, Failure, Health, Issued,
+    Outcome, PhaseEvent, PhaseId, PhaseRecord, Record, RequestKey, SessionEvent, SessionRecord,
+    Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 use crate::varint::Take;
 use crate::work::Work;
@@ -185,6 +187,7 @@ impl<'a> Decode<'_, 'a> {
                 Ok(Record::Clock(Anchor { mono: self.at()?, wall_ns: self.take.number()? }))
             }
             tag::HEALTH => self.health().map(Record::Health),
+            tag::CONVERSATION => self.conversation().map(Record::Conversation),
             _ => Err(CodecErrorKind::Tag(tag)),
         }
     }
@@ -221,6 +224,36 @@ impl<'a> Decode<'_, 'a> {
                 _ => return Err(CodecErrorKind::Range),
             },
         })
+    }
+
+    fn conversation(&mut self) -> Decoded<ConversationRecord> {
+        let here = self.take.byte()?;
+        let at = self.at()?;
+        let phase = PhaseId(self.take.number_u16()?);
+        let conversation = self.take.number()?;
+        let event = if here & conversation::ENDED == 0 {
+            if here != 0 {
+                return Err(CodecErrorKind::Tag(here));
+            }
+            ConversationEvent::Started { turns: self.take.number_u32()? }
+        } else {
+            ConversationEvent::Ended(ConversationEnd {
+                how: code(here >> conversation::STATE, ConversationState::from_code)?,
+                more: here & conversation::MORE != 0,
+                began: nanos(self.take, at)?,
+                turns: self.take.number_u32()?,
+                succeeded: self.take.number_u32()?,
+                failed: self.take.number_u32()?,
+                skipped: self.take.number_u32()?,
+                unsent: self.take.number_u32()?,
+                waited: span(self.take)?,
+                paused: span(self.take)?,
+                input: self.given(here & conversation::INPUT != 0, Take::number)?,
+                output: self.given(here & conversation::OUTPUT != 0, Take::number)?,
+                cached: self.given(here & conversation::CACHED != 0, Take::number)?,
+            })
+        };
+        Ok(ConversationRecord { at, phase, conversation, event })
     }
 
     fn health(&mut self) -> Decoded<Health> {

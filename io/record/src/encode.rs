@@ -3,12 +3,12 @@
 use takt_time::{Anchor, Nanos};
 
 use crate::codec::{
-    FAILURE_STATUS, MORE, State, completed, health, issued, more, phase_event, present,
-    session_event, tag, token,
+    FAILURE_STATUS, MORE, State, completed, conversation, health, issued, more, phase_event,
+    present, session_event, tag, token,
 };
 use crate::records::{
-    Completed, Failure, Health, Issued, Outcome, PhaseEvent, PhaseRecord, RequestKey, SessionEvent,
-    SessionRecord, TextKind, Token, TurnOf,
+    Completed, ConversationEvent, ConversationRecord, Failure, Health, Issued, Outcome, PhaseEvent,
+    PhaseRecord, RequestKey, SessionEvent, SessionRecord, TextKind, Token, TurnOf,
 };
 use crate::varint::{Put, ROOM};
 use crate::work::Work;
@@ -227,6 +227,42 @@ impl<'a> Encode<'a> {
                 self.put.byte(phase_event::ENDED);
                 self.put.byte(state.code());
             }
+        }
+        self.put.used()
+    }
+
+    pub(crate) fn conversation(mut self, c: &ConversationRecord) -> usize {
+        self.put.byte(tag::CONVERSATION);
+        let end = match c.event {
+            ConversationEvent::Started { .. } => None,
+            ConversationEvent::Ended(end) => Some(end),
+        };
+        self.put.byte(end.map_or(0, |end| {
+            conversation::ENDED
+                | end.how.code() << conversation::STATE
+                | flag(end.more, conversation::MORE)
+                | flag(end.input.is_some(), conversation::INPUT)
+                | flag(end.output.is_some(), conversation::OUTPUT)
+                | flag(end.cached.is_some(), conversation::CACHED)
+        }));
+        self.at(c.at);
+        self.put.number(c.phase.0.into());
+        self.put.number(c.conversation);
+        let end = match c.event {
+            ConversationEvent::Started { turns } => {
+                self.put.number(turns.into());
+                return self.put.used();
+            }
+            ConversationEvent::Ended(end) => end,
+        };
+        self.put.step(c.at.as_nanos(), end.began.as_nanos());
+        for number in [end.turns, end.succeeded, end.failed, end.skipped, end.unsent] {
+            self.put.number(number.into());
+        }
+        self.put.number(end.waited.as_nanos());
+        self.put.number(end.paused.as_nanos());
+        for count in [end.input, end.output, end.cached].into_iter().flatten() {
+            self.put.number(count);
         }
         self.put.used()
     }

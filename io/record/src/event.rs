@@ -11,16 +11,17 @@
 //! some 200 ns a request or token, where an object in memory first would be 3 to 5 us.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use takt_time::{Nanos, Span};
 
 use crate::id::RequestId;
 use crate::kinds::{EventType, TokenSource};
-use crate::plan::SessionPlan;
+use crate::plan::{PhasePlan, SessionPlan};
 use crate::records::{
-    Completed, Health, Issued, PhaseEvent, Record, RequestKey, SessionEvent, TextKind, Times,
-    Token, TokenCounts, TurnOf,
+    Completed, ConversationEvent, Health, Issued, PhaseEvent, PhaseId, Record, RequestKey,
+    SessionEvent, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 
 mod json;
@@ -34,6 +35,10 @@ pub struct EventWriter {
     session: u64,
     /// Of each phase, its name as JSON.
     phases: Vec<Vec<u8>>,
+    /// The phases that have conversations, by their places.
+    talks: Vec<Option<PhasePlan>>,
+    /// The turns of requests under way, whose records between have none.
+    turns: BTreeMap<RequestKey, TurnOf>,
 }
 
 /// The `data` of an event: `null`, or a list whose first member names its kind.
@@ -77,7 +82,23 @@ impl EventWriter {
             bytes
         };
         let phases = plan.phases.iter().map(|phase| name(&phase.name)).collect();
-        Self { session: plan.session_key(), phases }
+        let talks = plan.phases.iter().map(|p| p.conversations.is_some().then(|| p.clone()));
+        let (talks, turns) = (talks.collect(), BTreeMap::new());
+        Self { session: plan.session_key(), phases, talks, turns }
+    }
+
+    /// Takes note of a record, written or not: the events of a request between its first and its last have its
+    /// conversation and turn only when these were seen.
+    pub fn see(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Issued(Issued { key, turn: Some(turn), .. }) => {
+                self.turns.insert(*key, *turn);
+            }
+            Record::Completed(done) if done.turn.is_some() => {
+                self.turns.remove(&done.key);
+            }
+            _ => {}
+        }
     }
 
     /// Appends the event of `record` to `out`: one JSON object, no line end.
@@ -91,9 +112,17 @@ impl EventWriter {
         json.raw(r#"{"event_type":""#).raw(EventType::of(record).as_str());
         json.raw(r#"","timestamp_ns":"#).number(record.at().as_nanos());
         match request(record) {
-            Some((key, turn)) => self.request(key, turn, &mut json),
+            Some((key, turn)) => {
+                let turn = turn.or_else(|| self.turns.get(&key).copied());
+                self.request(key, turn, &mut json);
+            }
             None => {
-                json.raw(r#","sample_uuid":"","conversation_id":"","turn":null"#);
+                json.raw(r#","sample_uuid":"","conversation_id":"#);
+                match record {
+                    Record::Conversation(r) => json.text(&self.name(r.phase, r.conversation)),
+                    _ => json.text(""),
+                };
+                json.raw(r#","turn":null"#);
             }
         }
         json.raw(r#","data":"#);
@@ -118,10 +147,16 @@ impl EventWriter {
         match turn {
             None => json.raw(r#"","conversation_id":"","turn":null"#),
             Some(TurnOf { conversation, turn }) => {
-                json.raw(r#"","conversation_id":""#).number(conversation);
-                json.raw(r#"","turn":"#).number(turn)
+                json.raw(r#"","conversation_id":"#).text(&self.name(key.phase, conversation));
+                json.raw(r#","turn":"#).number(turn)
             }
         };
+    }
+
+    /// The name of a conversation.
+    fn name(&self, phase: PhaseId, conversation: u64) -> String {
+        let plan = self.talks.get(usize::from(phase.0)).and_then(Option::as_ref);
+        plan.map_or_else(|| conversation.to_string(), |plan| plan.conversation_id(conversation))
     }
 }
 
@@ -149,6 +184,10 @@ impl EventType {
             Record::Error { .. } => Self::ErrorGeneric,
             Record::Completed(_) => Self::SampleComplete,
             Record::Text(_) => Self::SampleText,
+            Record::Conversation(r) => match r.event {
+                ConversationEvent::Started { .. } => Self::ConversationStarted,
+                ConversationEvent::Ended(_) => Self::ConversationEnded,
+            },
             Record::Clock(_) => Self::Clock,
             Record::Health(_) => Self::Health,
         }
@@ -185,9 +224,11 @@ impl<'a> EventData<'a> {
                 *place = Some(Cow::Borrowed(r.text));
                 Self::Output { output, reasoning, tool_calls }
             }
-            Record::Phase(_) | Record::Token(_) | Record::Clock(_) | Record::Health(_) => {
-                Self::Absent
-            }
+            Record::Phase(_)
+            | Record::Token(_)
+            | Record::Conversation(_)
+            | Record::Clock(_)
+            | Record::Health(_) => Self::Absent,
         }
     }
 
@@ -222,7 +263,11 @@ fn request(record: &Record<'_>) -> Option<(RequestKey, Option<TurnOf>)> {
         Record::Token(r) => Some((r.key, None)),
         Record::Text(r) => Some((r.key, None)),
         Record::Error { key, .. } => Some((*key, None)),
-        Record::Session(_) | Record::Phase(_) | Record::Clock(_) | Record::Health(_) => None,
+        Record::Session(_)
+        | Record::Phase(_)
+        | Record::Conversation(_)
+        | Record::Clock(_)
+        | Record::Health(_) => None,
     }
 }
 
@@ -253,6 +298,7 @@ fn rest(record: &Record<'_>, json: &mut Json<'_>) {
             json.raw(r#","takt":{"wall_ns":"#).number(r.wall_ns).raw("}");
         }
         Record::Health(r) => health(r, json),
+        Record::Conversation(r) => conversation(&r.event, json),
         Record::Session(_) | Record::Text(_) => {}
     }
 }
@@ -328,6 +374,28 @@ fn tokens(counts: &TokenCounts, json: &mut Json<'_>) {
     json.raw(r#","events":"#).number(counts.events);
     json.raw(r#","coalesced":"#).number(counts.coalesced);
     json.raw(r#","source":"#).maybe_word(counts.source.map(TokenSource::as_str));
+}
+
+fn conversation(event: &ConversationEvent, json: &mut Json<'_>) {
+    let end = match event {
+        ConversationEvent::Started { turns } => {
+            json.raw(r#","takt":{"turns":"#).number(*turns).raw("}");
+            return;
+        }
+        ConversationEvent::Ended(end) => end,
+    };
+    json.raw(r#","takt":{"state":"#).word(end.how.as_str());
+    json.raw(r#","began_ns":"#).number(end.began.as_nanos());
+    json.raw(r#","turns":"#).number(end.turns);
+    json.raw(r#","succeeded":"#).number(end.succeeded);
+    json.raw(r#","failed":"#).number(end.failed);
+    json.raw(r#","skipped":"#).number(end.skipped);
+    json.raw(r#","unsent":"#).number(end.unsent);
+    json.raw(r#","waited_ns":"#).number(end.waited.as_nanos());
+    json.raw(r#","paused_ns":"#).number(end.paused.as_nanos());
+    json.raw(r#","tokens":{"input":"#).maybe(end.input);
+    json.raw(r#","output":"#).maybe(end.output);
+    json.raw(r#","cached":"#).maybe(end.cached).raw("}}");
 }
 
 fn health(health: &Health, json: &mut Json<'_>) {

@@ -206,6 +206,23 @@ closed_list! {
         Stop = "stop",
         /// The session failed.
         Failure = "failure",
+        /// As many conversations as were asked for are over.
+        Conversations = "conversations",
+        /// The first conversation ended that none was left to follow
+        /// (`stop_issuing_on_first_user_complete`).
+        FirstComplete = "first_user_complete",
+    }
+}
+
+closed_list! {
+    /// How a conversation ended.
+    ConversationState {
+        /// All its turns were answered.
+        Completed = "completed",
+        /// A turn failed; the turns after it are skipped.
+        Failed = "failed",
+        /// Its phase was over before it was.
+        Stopped = "stopped",
     }
 }
 
@@ -242,6 +259,10 @@ closed_list! {
         PhaseEnded = "phase.ended",
         /// Text of an answer that has not ended.
         SampleText = "sample.text",
+        /// A conversation begins.
+        ConversationStarted = "conversation.started",
+        /// A conversation is over.
+        ConversationEnded = "conversation.ended",
         /// Both clocks, read together.
         Clock = "instrument.clock",
         /// What the instrument says of itself.

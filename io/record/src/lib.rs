@@ -40,21 +40,22 @@ pub use journal::{
     JournalWriter, Stretch, TornReason, fold_journal,
 };
 pub use kinds::{
-    Blame, EndedBy, ErrorKind, EventType, FailedBy, FinishReason, PhaseKind, PhaseState, Stage,
-    TokenSource,
+    Blame, ConversationState, EndedBy, ErrorKind, EventType, FailedBy, FinishReason, PhaseKind,
+    PhaseState, Stage, TokenSource,
 };
-pub use plan::{PhasePlan, RampRates, SessionPlan};
+pub use plan::{ConversationsPlan, PhasePlan, RampRates, SessionPlan};
 pub use publisher::{
     MAX_MESSAGE_BYTES, Publisher, PublisherConfig, PublisherCounters, SharedPublisher,
 };
 pub use records::{
-    Completed, Failure, Fold, Health, Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record,
-    RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
+    Completed, ConversationEnd, ConversationEvent, ConversationRecord, Failure, Fold, Health,
+    Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record, RequestKey, SessionEvent,
+    SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 pub use result::{
-    Counted, Distribution, EndpointCounts, ErrorSample, Goodput, JournalNote, Load, OverTime,
-    Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate, Steady, Tokens,
-    TokensCounted, TwoViews, Verdict, VerdictStatus,
+    ConversationsResult, Counted, Distribution, EndpointCounts, ErrorSample, Goodput,
+    JournalNote, Load, OverTime, Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc,
+    RunState, SloGate, Steady, Tokens, TokensCounted, TurnResult, TwoViews, Verdict, VerdictStatus,
 };
 pub use score::{RepeatScore, Score, Spread};
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};

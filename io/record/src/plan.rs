@@ -59,4 +59,29 @@ pub struct PhasePlan {
     pub requests: Option<u64>,
     /// Answers are streamed.
     pub stream: bool,
+    /// What an agentic phase has beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversations: Option<ConversationsPlan>,
+}
+
+/// The plan of an agentic phase. Its `target_concurrency` is of conversations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConversationsPlan {
+    /// Conversations that arrive a second, where they do.
+    pub arrivals_per_s: Option<f64>,
+    /// Names of the dataset's conversations, in its order.
+    pub ids: Vec<Box<str>>,
+}
+
+impl PhasePlan {
+    /// The name of a conversation: that of the dataset, with `__repeat_N` from the second pass on. Its number
+    /// where the phase has no names.
+    #[must_use]
+    pub fn conversation_id(&self, conversation: u64) -> String {
+        let ids = self.conversations.as_ref().map_or(&[][..], |plan| &plan.ids);
+        let count = ids.len() as u64;
+        let Some(pass) = conversation.checked_div(count) else { return conversation.to_string() };
+        let id = &ids[(conversation % count) as usize];
+        if pass == 0 { id.to_string() } else { format!("{id}__repeat_{}", pass + 1) }
+    }
 }

@@ -6,7 +6,8 @@
 use takt_time::{Anchor, Nanos, Span};
 
 use crate::kinds::{
-    Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage, TokenSource,
+    Blame, ConversationState, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage,
+    TokenSource,
 };
 use crate::work::Work;
 
@@ -58,6 +59,8 @@ pub enum Record<'a> {
     Completed(Completed),
     /// Text of an answer, where a phase keeps it.
     Text(Text<'a>),
+    /// A conversation's life.
+    Conversation(ConversationRecord),
     /// The two clocks, read together.
     Clock(Anchor),
     /// What the instrument says of itself.
@@ -352,6 +355,84 @@ pub struct Health {
     pub work: Option<Work>,
 }
 
+/// A conversation of an agentic phase began or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConversationRecord {
+    /// When; of an end, the last byte of its last answer.
+    pub at: Nanos,
+    /// Its phase.
+    pub phase: PhaseId,
+    /// Its number, as [`TurnOf`] has it.
+    pub conversation: u64,
+    /// What happened.
+    pub event: ConversationEvent,
+}
+
+/// Events of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConversationEvent {
+    /// It has a slot: its first turn is sent, or waits for its delay.
+    Started {
+        /// Turns that it has.
+        turns: u32,
+    },
+    /// It is over.
+    Ended(ConversationEnd),
+}
+
+/// What a conversation came to. `turns = succeeded + failed + skipped + unsent`, and one more when its last
+/// turn was given up or was still in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConversationEnd {
+    /// How it ended.
+    pub how: ConversationState,
+    /// When it had its slot.
+    pub began: Nanos,
+    /// Turns that it has.
+    pub turns: u32,
+    /// Turns answered.
+    pub succeeded: u32,
+    /// Turns failed: none or one.
+    pub failed: u32,
+    /// Turns that were not sent because one before them failed.
+    pub skipped: u32,
+    /// Turns that were not sent because the phase was over.
+    pub unsent: u32,
+    /// Time from the issue of its turns to their ends.
+    pub waited: Span,
+    /// Time of the delays before its turns: tools, and users who think.
+    pub paused: Span,
+    /// Prompt tokens of the turns answered, where they were told.
+    pub input: Option<u64>,
+    /// Generated tokens, likewise.
+    pub output: Option<u64>,
+    /// Prompt tokens from the server's cache, likewise.
+    pub cached: Option<u64>,
+    /// A conversation was left to begin when it ended.
+    pub more: bool,
+}
+
+impl Default for ConversationEnd {
+    /// Nothing yet, stopped.
+    fn default() -> Self {
+        Self {
+            how: ConversationState::Stopped,
+            began: Nanos::ZERO,
+            turns: 0,
+            succeeded: 0,
+            failed: 0,
+            skipped: 0,
+            unsent: 0,
+            waited: Span::ZERO,
+            paused: Span::ZERO,
+            input: None,
+            output: None,
+            cached: None,
+            more: false,
+        }
+    }
+}
+
 /// A pure consumer of records, in the order in which they were written.
 pub trait Fold {
     /// Takes one record in.
@@ -370,6 +451,7 @@ impl Record<'_> {
             Record::Error { at, .. } => *at,
             Record::Completed(r) => r.times.end,
             Record::Text(r) => r.at,
+            Record::Conversation(r) => r.at,
             Record::Clock(r) => r.mono,
             Record::Health(r) => r.at,
         }
@@ -387,6 +469,7 @@ impl Record<'_> {
             Record::Error { key, .. } => Some(key.phase),
             Record::Completed(r) => Some(r.key.phase),
             Record::Text(r) => Some(r.key.phase),
+            Record::Conversation(r) => Some(r.phase),
             Record::Session(_) | Record::Clock(_) | Record::Health(_) => None,
         }
     }

@@ -234,14 +234,73 @@ pub struct PhaseResult {
     pub in_flight: Option<Distribution>,
     /// Token counts.
     pub tokens: Option<Tokens>,
-    /// Per turn of a conversation.
-    pub turns: Option<Vec<Value>>,
+    /// Requests of conversations by turn number; `None` for a phase without conversations.
+    pub turns: Option<Vec<TurnResult>>,
+    /// What conversations came to; `None` for a phase without them.
+    #[serde(default)]
+    pub conversations: Option<ConversationsResult>,
     /// The phase over time.
     pub series: Option<OverTime>,
     /// What its answers are worth; `None` for a phase that is not scored.
     pub score: Option<Score>,
     /// What the instrument saw of itself during the phase.
     pub instrument: Option<Instrument>,
+}
+
+/// The requests of one turn number, those that ended in time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnResult {
+    /// The number, or the first of a range.
+    pub turn: u32,
+    /// The last of a range.
+    pub last_turn: Option<u32>,
+    /// Requests issued.
+    pub issued: u64,
+    /// Answered.
+    pub succeeded: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Time to first token, from the send.
+    pub ttft_ms: Option<Distribution>,
+    /// Latency, from the send.
+    pub latency_ms: Option<Distribution>,
+    /// Prompt tokens in the mean.
+    pub input_tokens: Option<f64>,
+    /// Generated tokens in the mean.
+    pub output_tokens: Option<f64>,
+    /// Prompt tokens from the server's cache in the mean.
+    pub cached_tokens: Option<f64>,
+}
+
+/// What the conversations of a phase came to. Distributions are over those that were completed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConversationsResult {
+    /// Conversations that began.
+    pub begun: u64,
+    /// All turns answered.
+    pub completed: u64,
+    /// A turn failed.
+    pub failed: u64,
+    /// The phase was over before they were.
+    pub stopped: u64,
+    /// Turns of those that began.
+    pub turns_expected: u64,
+    /// Turns that were not sent because the phase was over.
+    pub turns_unsent: u64,
+    /// Turns of a conversation.
+    pub turns: Option<Distribution>,
+    /// From its slot to its last answer.
+    pub duration_ms: Option<Distribution>,
+    /// Time in which it waited for the model.
+    pub waited_ms: Option<Distribution>,
+    /// Time of its delays: tools, and users who think.
+    pub paused_ms: Option<Distribution>,
+    /// Prompt tokens of its turns together.
+    pub input_tokens: Option<Distribution>,
+    /// Generated tokens of its turns together.
+    pub output_tokens: Option<Distribution>,
+    /// Prompt tokens from the server's cache, together.
+    pub cached_tokens: Option<Distribution>,
 }
 
 /// What was asked of a phase.
@@ -254,8 +313,11 @@ pub struct Load {
     /// The rates that a ramp goes between.
     #[serde(default)]
     pub ramp: Option<RampRates>,
-    /// Requests to be kept in flight by a closed loop.
+    /// Requests to be kept in flight by a closed loop; of an agentic phase, conversations.
     pub target_concurrency: Option<u32>,
+    /// Conversations that arrive a second.
+    #[serde(default)]
+    pub conversations_per_s: Option<f64>,
     /// Requests asked for.
     pub requests: Option<u64>,
     /// Answers were streamed.

@@ -5,11 +5,13 @@ use proptest::prelude::*;
 use takt_time::{Anchor, Nanos, Span};
 
 use crate::kinds::{
-    Blame, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage, TokenSource,
+    Blame, ConversationState, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage,
+    TokenSource,
 };
 use crate::records::{
-    Completed, Failure, Health, Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record,
-    RequestKey, SessionEvent, SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
+    Completed, ConversationEnd, ConversationEvent, ConversationRecord, Failure, Health, Issued,
+    Outcome, PhaseEvent, PhaseId, PhaseRecord, Record, RequestKey, SessionEvent, SessionRecord,
+    Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 use crate::work::Work;
 
@@ -61,6 +63,7 @@ fn record() -> impl Strategy<Value = Record<'static>> {
         })),
         (nanos(), number()).prop_map(|(mono, wall_ns)| Record::Clock(Anchor { mono, wall_ns })),
         health().prop_map(Record::Health),
+        conversation().prop_map(Record::Conversation),
     ]
 }
 
@@ -222,6 +225,41 @@ fn completed() -> impl Strategy<Value = Completed> {
             }
         },
     )
+}
+
+fn conversation() -> impl Strategy<Value = ConversationRecord> {
+    let spans = (nanos(), span(), span());
+    let tokens = prop::array::uniform3(option::of(number()));
+    let ended = (
+        one_of(ConversationState::ALL),
+        any::<bool>(),
+        spans,
+        prop::array::uniform5(small()),
+        tokens,
+    );
+    let ended =
+        ended.prop_map(|(how, more, (began, waited, paused), n, [input, output, cached])| {
+            let [turns, succeeded, failed, skipped, unsent] = n;
+            ConversationEvent::Ended(ConversationEnd {
+                how,
+                began,
+                turns,
+                succeeded,
+                failed,
+                skipped,
+                unsent,
+                waited,
+                paused,
+                input,
+                output,
+                cached,
+                more,
+            })
+        });
+    let event = prop_oneof![small().prop_map(|turns| ConversationEvent::Started { turns }), ended];
+    (nanos(), any::<u16>(), number(), event).prop_map(|(at, phase, conversation, event)| {
+        ConversationRecord { at, phase: PhaseId(phase), conversation, event }
+    })
 }
 
 fn health() -> impl Strategy<Value = Health> {

@@ -27,6 +27,9 @@ pub struct Score {
     pub failed: u64,
     /// Unanswered, or without an end on record.
     pub missing: u64,
+    /// Issued with no truth to compare with: in none of the counts before.
+    #[serde(default)]
+    pub excluded: u64,
     /// Each asking of the samples by itself, in order.
     pub repeats: Vec<RepeatScore>,
     /// How far the repeats lie apart; `None` for fewer than two.

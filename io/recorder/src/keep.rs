@@ -45,6 +45,8 @@ impl Kept {
             Record::Error { key, .. } => *key,
             Record::Completed(r) => r.key,
             Record::Text(r) => r.key,
+            // Some of a conversation's turns do not tell what it came to.
+            Record::Conversation(_) => return self != Kept::Frame,
             Record::Session(_) | Record::Phase(_) | Record::Clock(_) | Record::Health(_) => {
                 return true;
             }

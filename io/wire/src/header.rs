@@ -65,6 +65,14 @@ impl fmt::Debug for Header {
     }
 }
 
+/// Sees whether a header of this name may be sent.
+///
+/// # Errors
+/// [`HeaderError`] when it may not.
+pub fn check_header_name(name: &str) -> Result<(), HeaderError> {
+    Header::new(name, "").map(|_| ())
+}
+
 /// The characters of a token (RFC 9110, section 5.6.2).
 pub(crate) fn is_token_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)

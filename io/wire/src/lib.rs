@@ -83,7 +83,7 @@ pub use body::{BodyBuilder, BodyError, ORDER, Prompt, Source};
 pub use delta::{BadJson, Delta, FinishReason, Kinds, Text, TextSink, Usage};
 pub use framing::{FramingError, Limits};
 pub use head::{ContentType, Framing, ResponseHead};
-pub use header::HeaderError;
+pub use header::{HeaderError, check_header_name};
 pub use method::Method;
 pub use outcome::{CountedBy, FailKind, Failure, Form, Outcome, Stage};
 pub use reply::{

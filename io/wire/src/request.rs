@@ -30,7 +30,7 @@ pub struct RequestBuilder {
 }
 
 /// One request, whole, ready to be written and to be written again with another id.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct PreparedRequest {
     bytes: Vec<u8>,
     id_at: Option<usize>,
@@ -109,8 +109,24 @@ impl RequestBuilder {
     /// The request with this body; an empty body means none.
     #[must_use]
     pub fn build(&self, body: &[u8]) -> PreparedRequest {
-        let mut bytes = Vec::with_capacity(256 + self.target.len() + body.len());
-        let out = &mut bytes;
+        let bytes = Vec::with_capacity(256 + self.target.len() + body.len());
+        let mut request = PreparedRequest { bytes, ..PreparedRequest::default() };
+        self.build_into(&mut request, [], &[body]);
+        request
+    }
+
+    /// The same in the place of `request`, whose memory is used again: the body is put together from
+    /// `pieces`, and `more` headers of its own, names and values that [`header`](Self::header) would take,
+    /// stand behind those of all requests.
+    pub fn build_into<'h>(
+        &self,
+        request: &mut PreparedRequest,
+        more: impl IntoIterator<Item = (&'h str, &'h str)>,
+        pieces: &[&[u8]],
+    ) {
+        let body: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let out = &mut request.bytes;
+        out.clear();
         out.extend_from_slice(self.method.as_str().as_bytes());
         out.push(b' ');
         out.extend_from_slice(self.target.as_bytes());
@@ -119,11 +135,14 @@ impl RequestBuilder {
         self.own_header(out, "User-Agent", concat!("takt/", env!("CARGO_PKG_VERSION")));
         let accept = if self.streaming { "text/event-stream" } else { "application/json" };
         self.own_header(out, "Accept", accept);
-        if !body.is_empty() {
+        if body > 0 {
             self.own_header(out, "Content-Type", "application/json");
         }
         for header in &self.headers {
             line(out, &header.name, &header.value);
+        }
+        for (name, value) in more {
+            line(out, name, value);
         }
         let mut id_at = None;
         if self.with_id && !self.given("X-Request-Id") {
@@ -132,13 +151,13 @@ impl RequestBuilder {
             out.extend_from_slice(&[b'0'; ID_LEN]);
             out.extend_from_slice(b"\r\n");
         }
-        if !body.is_empty() || self.method.expects_body() {
-            line(out, "Content-Length", itoa::Buffer::new().format(body.len()));
+        if body > 0 || self.method.expects_body() {
+            line(out, "Content-Length", itoa::Buffer::new().format(body));
         }
         out.extend_from_slice(b"\r\n");
-        let body_at = out.len();
-        out.extend_from_slice(body);
-        PreparedRequest { bytes, id_at, body_at }
+        request.body_at = out.len();
+        request.id_at = id_at;
+        pieces.iter().for_each(|piece| out.extend_from_slice(piece));
     }
 
     fn own_header(&self, out: &mut Vec<u8>, name: &str, value: &str) {
@@ -178,6 +197,15 @@ impl PreparedRequest {
         if let Some(at) = self.id_at {
             self.bytes[at..at + ID_LEN].copy_from_slice(id);
         }
+    }
+
+    /// Writes `bytes` over those of the body from `at` on.
+    ///
+    /// # Panics
+    /// When the body ends before.
+    pub fn patch_body(&mut self, at: usize, bytes: &[u8]) {
+        let at = self.body_at + at;
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 }
 
@@ -231,6 +259,20 @@ mod tests {
         let zeros = "0".repeat(ID_LEN);
         assert_eq!(text(&request), before.replace(&zeros, "0123456789abcdef0123456789abcdef"));
         assert_eq!(request.bytes.capacity(), room);
+    }
+
+    #[test]
+    fn a_request_in_another_ones_place_is_the_same_as_a_new_one() {
+        let b = builder(Method::Post).header("X-Team", "a").expect("header");
+        let mut request = b.build(&[b'x'; 999]);
+        let room = request.bytes.capacity();
+        b.build_into(&mut request, [], &[b"{\"a\":", b"", b"1}"]);
+        assert_eq!(request, b.build(b"{\"a\":1}"));
+        assert_eq!(request.bytes.capacity(), room);
+        b.build_into(&mut request, [("X-Session-ID", "c1")], &[b"{}"]);
+        assert!(text(&request).contains("X-Team: a\r\nX-Session-ID: c1\r\nX-Request-Id: 0"));
+        request.patch_body(1, b"!");
+        assert_eq!(request.body(), b"{!");
     }
 
     #[test]

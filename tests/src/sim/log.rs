@@ -55,6 +55,7 @@ impl Fold for Received {
             Record::Issued(r) => Record::Issued(r),
             Record::Token(r) => Record::Token(r),
             Record::Completed(r) => Record::Completed(r),
+            Record::Conversation(r) => Record::Conversation(r),
             Record::Clock(r) => Record::Clock(r),
             Record::Health(r) => Record::Health(r),
         });

@@ -31,6 +31,7 @@ mod run;
 mod samples;
 mod scenario;
 mod slots;
+mod talks;
 
 pub use drive::{Drive, Stuck};
 pub use host::{SimHost, World};
@@ -40,3 +41,4 @@ pub use net::SYSTEM_PATIENCE;
 pub use random::{Chance, Purpose};
 pub use run::{Failed, Ran, run};
 pub use scenario::{Http, Load, OrderKind, Phase, Records, Scenario, Service, Transport};
+pub use talks::{Beginning, Talks};

@@ -20,6 +20,8 @@ pub enum Purpose {
     Records,
     /// Which of the rarer load patterns and orders a phase has.
     Patterns,
+    /// Which phases are of conversations, and what these are.
+    Talks,
 }
 
 /// A stream of chance.

@@ -11,14 +11,15 @@ use takt_actors::planned::{Plan, Planned};
 use takt_actors::{
     Arrivals, Burst, Client, ClientConfig, ClientHandle, Concurrency, Constant, EndpointTarget,
     Gamma, Gaps, Mt19937, Order, PhaseConfig, PhaseRoute, Poisson, Ramp, ReferencePoisson,
-    SampleIssuer, Session, SessionConfig, SessionMsg, SessionOutcome, Strategy, Timed, Trace,
-    stream,
+    SampleIssuer, Samples, Session, SessionConfig, SessionMsg, SessionOutcome, Strategy, Timed,
+    Trace, stream,
 };
 use takt_engine::{Actor, Addr, Context, System, Target};
 use takt_mock::{Counts, Server, ServerConfig};
 use takt_record::{
-    Blame, ErrorKind, FailedBy, Failure, PhasePlan, Publisher, PublisherConfig, PublisherCounters,
-    RampRates, Record, RequestKey, ResultDoc, SessionEvent, SessionPlan, SharedPublisher, Stage,
+    Blame, ConversationsPlan, ErrorKind, FailedBy, Failure, PhasePlan, Publisher, PublisherConfig,
+    PublisherCounters, RampRates, Record, RequestKey, ResultDoc, SessionEvent, SessionPlan,
+    SharedPublisher, Stage,
 };
 use takt_time::{Nanos, Span};
 use takt_wire::{Api, Limits};
@@ -30,6 +31,7 @@ use super::log::{Fussy, Received, Told, Witness};
 use super::random::{Chance, Purpose};
 use super::samples::Prepared;
 use super::scenario::{Http, Load, OrderKind, Phase, Scenario, Service, Transport};
+use super::talks::{self, Beginning, Talks};
 
 /// A run that came to its end, and all that is known of it.
 pub struct Ran {
@@ -106,8 +108,11 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
         ..PublisherConfig::default()
     };
     let publisher = SharedPublisher::new(Publisher::new(Box::new(sink), config));
-    let (transport, warm) = transport(scenario, &mut client, &publisher);
-    let mut session = SessionConfig::new(scenario.phases.iter().enumerate().map(phase).collect());
+    let samples: Vec<_> = scenario.phases.iter().map(samples).collect();
+    let (transport, warm) = transport(scenario, &samples, &mut client, &publisher);
+    let phases = scenario.phases.iter().zip(&samples).enumerate();
+    let phases = phases.map(|(number, (one, samples))| phase(number, one, samples)).collect();
+    let mut session = SessionConfig::new(phases);
     session.session_key = scenario.seed;
     session.stop_grace = scenario.stop_grace;
     session.idle_timeout = scenario.idle_timeout;
@@ -200,6 +205,10 @@ pub(super) fn plan(scenario: &Scenario) -> SessionPlan {
             Load::Trace(_, rate, speed) => ("trace", Some(rate * speed), None),
             Load::Concurrency(target) => ("concurrency", None, Some(target)),
             Load::Burst(_) => ("max_throughput", None, None),
+            Load::Agentic(talks) => match talks.begin {
+                Beginning::Active(target) => ("agentic", None, Some(target)),
+                Beginning::Arrivals(..) => ("agentic", None, None),
+            },
         };
         PhasePlan {
             name: format!("phase {number}"),
@@ -218,6 +227,7 @@ pub(super) fn plan(scenario: &Scenario) -> SessionPlan {
                 _ => phase.limits.requests,
             },
             stream: phase.stream,
+            conversations: matches!(phase.load, Load::Agentic(_)).then(ConversationsPlan::default),
         }
     });
     SessionPlan {
@@ -270,12 +280,13 @@ pub(super) fn arrivals(phase: &Phase) -> Option<Box<dyn Arrivals>> {
             let times: std::sync::Arc<[Span]> = times.collect();
             Some(Box::new(Trace::new(times, speed).expect(usable)))
         }
-        Load::Concurrency(_) | Load::Burst(_) => None,
+        Load::Concurrency(_) | Load::Burst(_) | Load::Agentic(_) => None,
     }
 }
 
-fn phase((number, phase): (usize, &Phase)) -> PhaseConfig {
+fn phase(number: usize, phase: &Phase, samples: &Rc<RefCell<dyn Samples>>) -> PhaseConfig {
     let strategy: Box<dyn Strategy> = match phase.load {
+        Load::Agentic(ref load) => Box::new(talks::strategy(phase, load, order(phase), samples)),
         Load::Concurrency(target) => Box::new(Concurrency::new(order(phase), target)),
         Load::Burst(bound) => Box::new(Burst::new(order(phase), bound)),
         Load::Poisson(_)
@@ -291,16 +302,25 @@ fn phase((number, phase): (usize, &Phase)) -> PhaseConfig {
         name: format!("phase {number}"),
         kind: phase.kind,
         strategy,
-        samples: phase.pass(),
+        samples: if matches!(phase.load, Load::Agentic(_)) { 0 } else { phase.pass() },
         limits: phase.limits,
         drain_after: phase.drain_after,
         drain_timeout: phase.drain_timeout,
     }
 }
 
+/// The requests of a phase.
+fn samples(phase: &Phase) -> Rc<RefCell<dyn Samples>> {
+    match phase.load {
+        Load::Agentic(ref load) => Rc::new(RefCell::new(talks::requests(phase, load))),
+        _ => Rc::new(RefCell::new(Prepared::new(phase))),
+    }
+}
+
 /// What carries the requests, and whom to ask when it is warm if the session waits for that.
 fn transport(
     scenario: &Scenario,
+    samples: &[Rc<RefCell<dyn Samples>>],
     system: &mut System<SimHost>,
     publisher: &SharedPublisher,
 ) -> (Box<dyn SampleIssuer>, Option<ClientHandle>) {
@@ -310,11 +330,16 @@ fn transport(
     };
     let live = (0..http.servers).map(address);
     let endpoints = live.chain(http.dead_endpoint.then(|| address(99)));
-    let route = |phase: &Phase| PhaseRoute {
-        samples: Rc::new(RefCell::new(Prepared::new(phase))),
+    let route = |(phase, samples): (&Phase, &Rc<RefCell<dyn Samples>>)| PhaseRoute {
+        samples: samples.clone(),
         api: Api::OpenaiChat,
         stream: phase.stream,
         keep_text: phase.kind == takt_record::PhaseKind::Accuracy,
+        hears: matches!(phase.load, Load::Agentic(Talks { live: true, .. })),
+        turn_timeout: match phase.load {
+            Load::Agentic(talks) => talks.turn_timeout,
+            _ => None,
+        },
     };
     let config = ClientConfig {
         endpoints: endpoints.map(|at| EndpointTarget::new(Target::tcp(at))).collect(),
@@ -326,7 +351,7 @@ fn transport(
         request_timeout: http.request_timeout,
         warm_connections: http.warm,
         limits: Limits::default(),
-        phases: scenario.phases.iter().map(route).collect(),
+        phases: scenario.phases.iter().zip(samples).map(route).collect(),
     };
     let client = Client::spawn(system, config, publisher.clone(), MAILBOX);
     (Box::new(client.clone()), http.begin_warm.then_some(client))

@@ -15,6 +15,7 @@ use takt_time::Span;
 
 use super::link::{Cuts, Faults, Link};
 use super::random::{Chance, Purpose};
+use super::talks::Talks;
 
 /// One simulated session.
 #[derive(Clone, Debug)]
@@ -140,6 +141,8 @@ pub enum Load {
     Concurrency(u32),
     /// In flight at most.
     Burst(Option<u64>),
+    /// Conversations; the phase's samples are these.
+    Agentic(Talks),
 }
 
 /// A sample order.
@@ -179,6 +182,8 @@ impl Scenario {
         // From a stream of its own: everything else stays what it was for the seed.
         let mut patterns = Chance::new(seed, Purpose::Patterns);
         phases.iter_mut().for_each(|phase| phase.vary(&mut patterns));
+        let mut talks = Chance::new(seed, Purpose::Talks);
+        phases.iter_mut().for_each(|phase| phase.talk(&mut talks, peaceful));
         if let Cuts::Apart(most) | Cuts::Spaced(most, _) = link.cuts {
             for phase in &mut phases {
                 phase.prompt_bytes = phase.prompt_bytes.min(most * PIECES);
@@ -307,6 +312,7 @@ impl Scenario {
             && http.connect_timeout.is_none()
             && http.first_byte_timeout.is_none()
             && http.request_timeout.is_none()
+            && !self.phases.iter().any(Phase::has_turn_timeout)
     }
 }
 
@@ -481,7 +487,8 @@ fn planned(c: &mut Chance, peaceful: bool, phases: &mut [Phase]) -> Service {
             let timeout = c.span(Span::from_micros(1), Span::from_secs(5));
             phase.drain_timeout = Some(timeout);
             // A closed loop whose places are all lost would wait for ever, rightly.
-            if matches!(phase.load, Load::Concurrency(_) | Load::Burst(Some(_))) {
+            let closed = matches!(phase.load, Load::Concurrency(_) | Load::Burst(Some(_)));
+            if closed || matches!(phase.load, Load::Agentic(_)) {
                 let most = phase.limits.max_duration.unwrap_or(Span::from_secs(3));
                 phase.limits.max_duration = Some(most);
             }

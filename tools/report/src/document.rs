@@ -113,6 +113,7 @@ impl Source<'_> {
         result.in_flight =
             tracked.in_flight.distribution(1.0).map(|d| Distribution { count: phase.changes, ..d });
         result.tokens = tokens(tracked);
+        result.turns = self.plan.conversations.is_some().then(|| phase.talks.turns());
         result.series = tracked.timeline.as_ref().and_then(Timeline::over_time);
         result
     }
@@ -132,6 +133,7 @@ impl Source<'_> {
                 rate: plan.rate,
                 ramp: plan.ramp,
                 target_concurrency: plan.target_concurrency,
+                conversations_per_s: plan.conversations.as_ref().and_then(|c| c.arrivals_per_s),
                 requests: plan.requests,
                 stream: plan.stream,
             },
@@ -140,7 +142,7 @@ impl Source<'_> {
             succeeded: phase.succeeded,
             failed: phase.failed,
             unanswered: phase.unanswered,
-            skipped: 0,
+            skipped: phase.talks.skipped(),
             late: phase.late,
             inherited: phase.inherited,
             retried: phase.retried,
@@ -174,6 +176,7 @@ impl Source<'_> {
             in_flight: None,
             tokens: None,
             turns: None,
+            conversations: plan.conversations.is_some().then(|| phase.talks.result()),
             series: None,
             score: None,
             instrument: instrument(phase),

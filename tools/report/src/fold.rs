@@ -101,6 +101,7 @@ impl RunFold {
             if let Some(tracked) = &mut phase.tracked {
                 **tracked = Tracked::of_values();
             }
+            phase.talks.keep_values();
         }
         fold.count_from_arrival();
         fold
@@ -203,6 +204,11 @@ impl Fold for RunFold {
             Record::Error { key, failure, message, .. } => {
                 if let Some(phase) = self.phase(key.phase) {
                     phase.error(failure, message);
+                }
+            }
+            Record::Conversation(talk) => {
+                if let Some(phase) = self.phase(talk.phase) {
+                    phase.conversation(talk);
                 }
             }
             Record::Phase(phase) => {

@@ -29,6 +29,7 @@ mod snapshot;
 mod steady;
 mod streams;
 mod student;
+mod talks;
 mod text;
 mod timeline;
 mod tracked;

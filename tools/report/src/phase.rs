@@ -5,8 +5,8 @@
 //! the phase that runs by then.
 
 use takt_record::{
-    Completed, EndedBy, EndpointCounts, ErrorKind, Failure, FinishReason, Health, Issued, Outcome,
-    PhaseEvent, PhaseKind, PhasePlan, PhaseState,
+    Completed, ConversationRecord, EndedBy, EndpointCounts, ErrorKind, Failure, FinishReason,
+    Health, Issued, Outcome, PhaseEvent, PhaseKind, PhasePlan, PhaseState,
 };
 use takt_time::Nanos;
 
@@ -15,6 +15,7 @@ use crate::samples::ErrorSamples;
 use crate::slo::Slo;
 use crate::steady::SteadyWindow;
 use crate::streams::Streams;
+use crate::talks::Talks;
 use crate::tracked::Tracked;
 
 /// Counts, moments and, for a performance phase, distributions.
@@ -51,6 +52,7 @@ pub(crate) struct PhaseFold {
     pub(crate) health: Vec<HealthSpan>,
     pub(crate) anomalies: u64,
     pub(crate) tracked: Option<Box<Tracked>>,
+    pub(crate) talks: Box<Talks>,
 }
 
 /// From the first to the last of some instants.
@@ -94,6 +96,7 @@ impl PhaseFold {
                 if let Some(tracked) = &mut self.tracked {
                     tracked.freeze();
                 }
+                self.talks.freeze();
             }
         }
     }
@@ -108,6 +111,19 @@ impl PhaseFold {
             let tokens = tracked.output.sum();
             let ended = self.issued - self.in_flight;
             self.steady.issue(issued.at, self.in_flight, ended, self.succeeded, tokens);
+            if let Some(turn) = issued.turn {
+                self.talks.issued(turn.turn, tracked.latency.from_send.keeps_values());
+            }
+        }
+    }
+
+    /// A conversation began or ended.
+    pub(crate) fn conversation(&mut self, record: &ConversationRecord) {
+        self.talks.conversation(record);
+        if let Some(tracked) = &self.tracked {
+            let tokens = tracked.output.sum();
+            let active = self.talks.active();
+            self.steady.conversation(record, active, self.succeeded, tokens);
         }
     }
 
@@ -140,6 +156,9 @@ impl PhaseFold {
         self.retried += u64::from(done.attempts > 1);
         if let Some(tracked) = &mut self.tracked {
             tracked.ended(done);
+            if let Some(turn) = done.turn {
+                self.talks.completed(turn.turn, done);
+            }
         }
         match done.outcome {
             Outcome::Ok => {
@@ -187,7 +206,8 @@ impl PhaseFold {
 
     /// All contradictions seen in this phase.
     pub(crate) fn all_anomalies(&self) -> u64 {
-        self.anomalies + self.tracked.as_ref().map_or(0, |tracked| tracked.anomalies)
+        let tracked = self.tracked.as_ref().map_or(0, |tracked| tracked.anomalies);
+        self.anomalies + tracked + self.talks.anomalies
     }
 
     /// Adds what another reactor's fold saw of the same phase.
@@ -233,6 +253,7 @@ impl PhaseFold {
         self.sent.merge(other.sent);
         self.scheduled.merge(other.scheduled);
         self.steady = SteadyWindow::default();
+        self.talks.merge(&other.talks);
         self.health.extend_from_slice(&other.health);
         match (&mut self.tracked, &other.tracked) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),

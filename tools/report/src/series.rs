@@ -44,6 +44,11 @@ impl Series {
         Self { values: Some(Box::default()), ..Self::default() }
     }
 
+    /// Whether it keeps every value.
+    pub(crate) fn keeps_values(&self) -> bool {
+        self.values.is_some()
+    }
+
     /// Takes one value in.
     pub(crate) fn record(&mut self, value: u64) {
         self.record_n(value, 1);

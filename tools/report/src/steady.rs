@@ -10,6 +10,9 @@
 //! latency more than it takes to fill, and never when the endpoint does not keep up. The same holds for
 //! `max_throughput`. A `ramp` has no steady state.
 //!
+//! Conversations are steady from the moment at which as many are active as are to be, until the first one ends
+//! that none is left to follow.
+//!
 //! Requests of a closed loop may move in waves, all begun and answered together, and the window begins and
 //! ends on one. So its rates are given only when each place in flight has been filled ten times: then a
 //! wave too many or too few is a tenth of the rate at the most.
@@ -17,7 +20,7 @@
 //! Which issue is the last is known only afterwards; so the counts at each issue are kept until the
 //! next one replaces them.
 
-use takt_record::{PhasePlan, Steady};
+use takt_record::{ConversationEvent, ConversationRecord, PhasePlan, Steady};
 use takt_time::Nanos;
 
 use crate::rate::per_second;
@@ -27,6 +30,8 @@ use crate::rate::per_second;
 pub(crate) struct SteadyWindow {
     level: Level,
     marks: Option<(Mark, Mark)>,
+    /// The last mark stays the last.
+    closed: bool,
 }
 
 /// What a phase must reach to be steady.
@@ -34,6 +39,8 @@ pub(crate) struct SteadyWindow {
 enum Level {
     /// So many in flight.
     InFlight(u64),
+    /// So many conversations active.
+    Active(u64),
     /// Answers as often as requests.
     #[default]
     Throughput,
@@ -54,10 +61,11 @@ impl SteadyWindow {
     pub(crate) fn new(plan: &PhasePlan) -> Self {
         let level = match plan.target_concurrency {
             _ if plan.pattern == RAMP => Level::Never,
+            Some(target) if plan.conversations.is_some() => Level::Active(u64::from(target)),
             Some(target) if plan.rate.is_none() => Level::InFlight(u64::from(target)),
             _ => Level::Throughput,
         };
-        Self { level, marks: None }
+        Self { level, marks: None, closed: false }
     }
 
     /// An issue that brings `in_flight` and finds `ended` requests, of which `succeeded` with `tokens` output
@@ -72,9 +80,39 @@ impl SteadyWindow {
     ) {
         let mark = Mark { at, succeeded, tokens };
         match &mut self.marks {
+            Some(_) if self.closed => {}
             Some((_, last)) => *last = mark,
+            None if self.closed => {}
             None if self.level.is_reached(in_flight, ended) => self.marks = Some((mark, mark)),
             None => {}
+        }
+    }
+
+    /// A conversation began or ended, which makes `active` of them.
+    pub(crate) fn conversation(
+        &mut self,
+        record: &ConversationRecord,
+        active: u64,
+        succeeded: u64,
+        tokens: u128,
+    ) {
+        let mark = Mark { at: record.at, succeeded, tokens };
+        match (record.event, &mut self.marks) {
+            (ConversationEvent::Started { .. }, None) => {
+                if matches!(self.level, Level::Active(target) if active >= target) {
+                    self.marks = Some((mark, mark));
+                }
+            }
+            // Nobody takes its place: from here on it drains.
+            (ConversationEvent::Ended(end), marks) if !end.more => {
+                if let Some((_, last)) = marks
+                    && !self.closed
+                {
+                    *last = mark;
+                }
+                self.closed = true;
+            }
+            (ConversationEvent::Started { .. } | ConversationEvent::Ended(_), _) => {}
         }
     }
 
@@ -84,7 +122,7 @@ impl SteadyWindow {
         let window = last.at.saturating_since(first.at);
         let done = last.succeeded - first.succeeded;
         let settled = match self.level {
-            Level::InFlight(target) => done >= target * WAVES,
+            Level::InFlight(target) | Level::Active(target) => done >= target * WAVES,
             Level::Throughput | Level::Never => true,
         };
         let tokens = u64::try_from(last.tokens - first.tokens).ok().filter(|&tokens| tokens > 0);
@@ -103,6 +141,8 @@ impl Level {
     fn is_reached(self, in_flight: u64, ended: u64) -> bool {
         match self {
             Self::InFlight(target) => in_flight >= target,
+            // Conversations say so themselves.
+            Self::Active(_) => false,
             Self::Throughput => ended >= FILLED * in_flight,
             Self::Never => false,
         }

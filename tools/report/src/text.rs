@@ -8,6 +8,7 @@ mod figure;
 mod phase;
 mod score;
 mod table;
+mod talks;
 
 use serde_json::Value;
 use takt_record::{Counted, PhaseKind, PhaseResult, Reason, ResultDoc, RunState, VerdictStatus};

@@ -198,7 +198,9 @@ fn schedule(bench: &mut Bench<'_>, phase: &PhaseFold, result: &PhaseResult, limi
             )
         });
     }
-    if let Some(sends) = phase.sent.span()
+    // The delays of conversations are scheduled one by one, as answers come.
+    if result.conversations.is_none()
+        && let Some(sends) = phase.sent.span()
         && drawn >= Span::from_millis(100)
     {
         let off = (sends.as_secs_f64() / drawn.as_secs_f64() - 1.0).abs();

@@ -17,11 +17,13 @@
 
 mod choice;
 mod decimal;
+mod inline;
 mod responses;
 mod scorer;
 mod tally;
 mod tool_calls;
 
+pub use inline::InlineTruth;
 pub use responses::{Keep, Response, Responses, Sink};
 pub use scorer::{BadRule, BadTruth, CHOICES_MAX, Judged, Of, Rule, Scorer, Take, Truth};
 pub use tally::{Answer, Tally};

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::choice::Letters;
 use crate::decimal::{self, Decimal};
+use crate::inline::InlineTruth;
 use crate::responses::Response;
 
 /// How an answer is compared with the truth of its row.
@@ -40,6 +41,8 @@ pub enum Rule {
     },
     /// The number that the answer gives has the value of the truth's.
     Numeric,
+    /// A turn of an agent comes to what was recorded in its place; see [`crate::InlineTruth`].
+    Inline,
 }
 
 /// Which of several matches counts.
@@ -77,6 +80,7 @@ enum Matcher {
     Regex { pattern: Regex, take: Take, ignore_case: bool },
     Letters(Box<Letters>),
     Numeric,
+    Inline,
 }
 
 /// The truth of a row as its scorer compares it.
@@ -88,6 +92,7 @@ enum Value {
     Text(Box<str>),
     Letter(char),
     Number(Decimal),
+    Inline(InlineTruth),
 }
 
 /// The judgement on one answer.
@@ -129,6 +134,12 @@ pub enum BadTruth {
         /// Its start.
         text: String,
     },
+    /// It is no recorded turn.
+    #[error("`{text}` is no recorded turn")]
+    NotRecorded {
+        /// Its start.
+        text: String,
+    },
     /// It names no choice.
     #[error("the truth `{text}` is none of the letters A to {last}; write the letter, or choice1")]
     NoLetter {
@@ -161,6 +172,7 @@ impl Scorer {
             }
             Rule::MultipleChoice { choices } => return Err(BadRule::Choices(choices)),
             Rule::Numeric => Matcher::Numeric,
+            Rule::Inline => Matcher::Inline,
         };
         Ok(Self { matcher, after: after.map(Into::into), of })
     }
@@ -184,6 +196,10 @@ impl Scorer {
             Matcher::Exact { .. } | Matcher::Contains { .. } | Matcher::Regex { .. } => {
                 Value::Text(text.into())
             }
+            Matcher::Inline => match InlineTruth::from_text(text) {
+                Some(truth) => Value::Inline(truth),
+                None => return Err(BadTruth::NotRecorded { text: shown() }),
+            },
             Matcher::Letters(letters) => match letters.truth(text) {
                 Some(letter) => Value::Letter(letter),
                 None => return Err(BadTruth::NoLetter { text: shown(), last: letters.last() }),
@@ -217,6 +233,16 @@ impl Scorer {
         };
         let parts: Vec<&str> = parts.iter().map(|p| p.trim()).filter(|p| !p.is_empty()).collect();
         parts.join("\n").into()
+    }
+
+    /// Judges what of `response` is its answer; `None` when that is empty.
+    #[must_use]
+    pub fn judge_response(&self, response: &Response, truth: &Truth) -> Option<Judged> {
+        if let Value::Inline(truth) = &truth.0 {
+            return truth.judge(response);
+        }
+        let answer = self.answer(response);
+        (!answer.is_empty()).then(|| self.judge(&answer, truth))
     }
 
     /// Judges an answer.

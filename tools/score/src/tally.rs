@@ -18,6 +18,8 @@ pub enum Answer {
     Failed,
     /// It was given up, or its end was never written.
     Missing,
+    /// There is nothing to compare it with: it is in no count of the score.
+    Excluded,
 }
 
 /// Counts of a phase.
@@ -28,6 +30,7 @@ pub struct Tally {
     empty: u64,
     failed: u64,
     missing: u64,
+    excluded: u64,
     sum: f64,
     repeats: Vec<Repeat>,
 }
@@ -41,6 +44,9 @@ struct Repeat {
 impl Tally {
     /// Takes in the `repeat`-th asking of a sample.
     pub fn add(&mut self, repeat: u32, answer: Answer) {
+        if answer == Answer::Excluded {
+            return self.excluded += 1;
+        }
         let place = repeat as usize;
         if self.repeats.len() <= place {
             self.repeats.resize(place + 1, Repeat::default());
@@ -57,6 +63,7 @@ impl Tally {
             Answer::Empty => self.empty += 1,
             Answer::Failed => self.failed += 1,
             Answer::Missing => self.missing += 1,
+            Answer::Excluded => {}
         }
     }
 
@@ -65,7 +72,7 @@ impl Tally {
     #[must_use]
     pub fn score(&self, by: &str, of: Option<&str>, truth: Option<&str>, issued: u64) -> Score {
         let seen = self.scored + self.empty + self.failed + self.missing;
-        let issued = issued.max(seen);
+        let issued = issued.saturating_sub(self.excluded).max(seen);
         let mean = |sum: f64, of: u64| (of > 0).then(|| sum / of as f64);
         let repeats: Vec<RepeatScore> = self
             .repeats
@@ -85,6 +92,7 @@ impl Tally {
             empty: self.empty,
             failed: self.failed,
             missing: self.missing + (issued - seen),
+            excluded: self.excluded,
             spread: spread(&repeats),
             repeats,
             error: None,

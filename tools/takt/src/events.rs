@@ -125,6 +125,8 @@ impl<W: Write> Fold for Printer<W> {
         if self.lines.error.is_some() {
             return;
         }
+        // The last record of a request has its turn itself.
+        self.lines.writer.see(record);
         if let Record::Text(text) = record {
             self.texts.entry(text.key).or_default().add(text);
             return;

@@ -190,6 +190,13 @@ fn put_phases(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
     if let Some((flag, _, why)) = stray {
         return Err(ConfigError::new(Origin::Flag(flag), "", *why).into());
     }
+    if args.history.is_some()
+        && args.concurrency.is_none()
+        && (args.rate.is_none() || args.ramp_to.is_some())
+    {
+        let why = "is for conversations, which --concurrency keeps active or --rate has arrive";
+        return Err(ConfigError::new(Origin::Flag("--history"), "", why).into());
+    }
     let Some((flag, load)) = load(args) else {
         let stray = [
             ("--requests", args.requests.is_some()),
@@ -258,11 +265,29 @@ fn ramp(args: &RunArgs, from: f64, to: f64) -> Node {
         ("rate", Node::new(number(from), Origin::Flag("--rate"))),
         ("rate_to", Node::new(number(to), at.clone())),
     ];
-    let arrivals =
-        |arrivals: Arrivals| ("arrivals", Node::text(arrivals.word(), Origin::Flag("--arrivals")));
     keys.extend(args.arrivals.map(arrivals));
     keys.extend(args.burstiness.map(burstiness));
     map(keys, &at)
+}
+
+fn arrivals(arrivals: Arrivals) -> (&'static str, Node) {
+    ("arrivals", Node::text(arrivals.word(), Origin::Flag("--arrivals")))
+}
+
+/// Whether the flags ask for conversations: by a format whose rows follow one another, or by --history.
+fn talks(args: &RunArgs) -> bool {
+    let format = args.dataset_format.as_deref();
+    args.history.is_some() || matches!(format, Some("agentic" | "messages" | "mt-bench"))
+}
+
+/// Conversations: `key` says what begins one.
+fn agentic(args: &RunArgs, key: &str, value: Value, at: &Origin) -> Node {
+    let mut keys =
+        vec![("pattern", Node::text("agentic", at.clone())), (key, Node::new(value, at.clone()))];
+    if let Some(history) = args.history {
+        keys.push(("history", Node::text(history.word(), Origin::Flag("--history"))));
+    }
+    map(keys, at)
 }
 
 fn burstiness(value: f64) -> (&'static str, Node) {
@@ -277,6 +302,19 @@ fn number(value: f64) -> Value {
 
 fn load(args: &RunArgs) -> Option<(&'static str, Node)> {
     if let Some(rate) = args.rate {
+        if talks(args) && args.ramp_to.is_none() {
+            let at = Origin::Flag("--rate");
+            let mut load = agentic(args, "rate", number(rate), &at);
+            if let Value::Map(keys) = &mut load.value {
+                let mut more: Vec<(&str, Node)> = Vec::new();
+                more.extend(args.arrivals.map(arrivals));
+                more.extend(args.burstiness.map(burstiness));
+                keys.extend(more.into_iter().map(|(name, node)| {
+                    (Key { name: name.to_owned(), at: node.at.clone() }, node)
+                }));
+            }
+            return Some(("--rate", load));
+        }
         return Some(match args.ramp_to {
             Some(to) => ("--rate", ramp(args, rate, to)),
             None => ("--rate", open_loop(args, rate)),
@@ -293,6 +331,10 @@ fn load(args: &RunArgs) -> Option<(&'static str, Node)> {
         return None;
     };
     let at = Origin::Flag(flag);
+    if pattern == "concurrency" && talks(args) {
+        let value = value.map(|(_, value)| value);
+        return Some((flag, agentic(args, "target_concurrency", value?, &at)));
+    }
     let mut keys = vec![("pattern", Node::text(pattern, at.clone()))];
     keys.extend(value.map(|(key, value)| (key, Node::new(value, at.clone()))));
     Some((flag, map(keys, &at)))

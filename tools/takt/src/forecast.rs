@@ -30,7 +30,10 @@ pub(crate) fn forecasts<'c>(
     prepared: &[Rc<RefCell<Prepared>>],
     times: &Times,
 ) -> Vec<Forecast<'c>> {
-    let samples = prepared.iter().map(|samples| samples.borrow().len());
+    let samples = prepared.iter().zip(&config.phases).map(|(samples, phase)| {
+        let counted = phase.load.agentic().is_some_and(|talks| talks.conversations.is_some());
+        if counted { plan::length(phase, &samples.borrow()) } else { samples.borrow().len() }
+    });
     let phases = config.phases.iter().zip(samples).zip(times);
     phases.map(|((phase, n), times)| Forecast::new(phase, n, times.as_deref())).collect()
 }

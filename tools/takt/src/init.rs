@@ -53,6 +53,7 @@ fn text(template: Template) -> &'static str {
         Template::Sweep => include_str!("init/sweep.yaml"),
         Template::Offline => include_str!("init/offline.yaml"),
         Template::Accuracy => include_str!("init/accuracy.yaml"),
+        Template::Agentic => include_str!("init/agentic.yaml"),
         Template::Raw => include_str!("init/raw.yaml"),
     }
 }

@@ -18,6 +18,7 @@ mod compare;
 mod config;
 mod console;
 mod control;
+mod conversations;
 mod disk;
 mod events;
 mod exit;

@@ -1,17 +1,21 @@
 //! From a configuration to what the actors and the records need: phases, strategies, the session's plan.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use takt_actors::{
-    Arrivals, BadArrivals, Burst, Chance, Concurrency, Constant, Gamma, Gaps, Limits, Mt19937,
-    Order, Paced, Pacer, PhaseConfig, Poisson, Purpose, Ramp, ReferencePoisson, Strategy, Timed,
-    Trace, stream,
+    Agentic, AgenticConfig, Arrivals, BadArrivals, Begin, Burst, Chance, Concurrency, Constant,
+    Gamma, Gaps, Limits, Mt19937, Order, Paced, Pacer, PhaseConfig, Poisson, Purpose, Ramp,
+    ReferencePoisson, Samples, Strategy, Think, Timed, Trace, Until, stream,
 };
-use takt_record::{PhaseKind, PhasePlan, RampRates, SessionPlan};
+use takt_record::{ConversationsPlan, PhaseKind, PhasePlan, RampRates, SessionPlan};
 use takt_time::Span;
 
-use crate::config::{Config, Generator, Load, OrderKind, Phase, Spacing};
+use crate::config::{self, AgenticLoad, Config, Generator, Load, OrderKind, Phase, Spacing};
 use crate::identity::Identity;
+use crate::samples::Prepared;
 
 /// Times of each phase that replays a recording.
 pub(crate) type Times = [Option<Arc<[Span]>>];
@@ -46,6 +50,7 @@ fn phase_plan(config: &Config, phase: &Phase, times: Option<&[Span]>) -> PhasePl
         },
         target_concurrency: match phase.load {
             Load::Concurrency { target } => Some(target),
+            Load::Agentic(ref agentic) => agentic.target(),
             _ => None,
         },
         // A recording ends, whatever more was asked for.
@@ -54,6 +59,13 @@ fn phase_plan(config: &Config, phase: &Phase, times: Option<&[Span]>) -> PhasePl
             None => phase.stop.requests,
         },
         stream: config.endpoint.stream && config.endpoint.api.streams(),
+        conversations: phase.load.agentic().map(|agentic| ConversationsPlan {
+            arrivals_per_s: match agentic.begin {
+                config::Begin::Arrivals(rate, _) => Some(rate),
+                config::Begin::Concurrency(_) => None,
+            },
+            ids: Vec::new(),
+        }),
     }
 }
 
@@ -68,16 +80,19 @@ fn mean_rate(load: &Load, times: &[Span]) -> Option<f64> {
 pub(crate) fn phase(
     config: &Config,
     phase: &Phase,
-    samples: u32,
+    prepared: &Rc<RefCell<Prepared>>,
     times: Option<&Arc<[Span]>>,
     clock: Option<Box<dyn Pacer>>,
 ) -> anyhow::Result<PhaseConfig> {
-    let order = order(config, phase, samples)?;
+    let samples = prepared.borrow().len();
+    let talks = prepared.borrow().talks().map(|talks| talks.scripts.len() as u32);
+    let order = order(config, phase, talks.unwrap_or(samples))?;
     let strategy: Box<dyn Strategy> = match (arrivals(config.rng, phase, times)?, clock) {
         (Some(_), Some(clock)) => Box::new(Paced::new(clock, order)),
         (Some(arrivals), None) => Box::new(Timed::new(arrivals, order)),
-        (None, _) => match phase.load {
-            Load::Concurrency { target } => Box::new(Concurrency::new(order, target)),
+        (None, _) => match &phase.load {
+            Load::Concurrency { target } => Box::new(Concurrency::new(order, *target)),
+            Load::Agentic(load) => agentic(phase, load, order, prepared)?,
             _ => Box::new(Burst::new(order, phase.load.in_flight())),
         },
     };
@@ -88,6 +103,8 @@ pub(crate) fn phase(
         // Without a limit of its own a phase issues its dataset once, or its recording.
         samples: match times {
             Some(times) => u32::try_from(times.len()).unwrap_or(u32::MAX),
+            // Conversations know of their own when they are through.
+            None if talks.is_some() => 0,
             None => pass(phase, samples),
         },
         limits: Limits {
@@ -133,7 +150,9 @@ pub(crate) fn arrivals(
 ) -> Result<Option<Box<dyn Arrivals>>, BadArrivals> {
     let gaps = || stream(phase.seed, Purpose::Arrivals);
     let arrivals: Box<dyn Arrivals> = match phase.load {
-        Load::MaxThroughput { .. } | Load::Concurrency { .. } => return Ok(None),
+        Load::MaxThroughput { .. } | Load::Concurrency { .. } | Load::Agentic(_) => {
+            return Ok(None);
+        }
         Load::Poisson { rate } => match rng {
             Generator::Xoshiro => Box::new(Poisson::new(rate, gaps())?),
             Generator::Mt19937 => Box::new(ReferencePoisson::new(rate, Mt19937::new(phase.seed))?),
@@ -156,6 +175,61 @@ pub(crate) fn arrivals(
     Ok(Some(arrivals))
 }
 
+/// A phase of conversations, begun in `order`.
+fn agentic(
+    phase: &Phase,
+    load: &AgenticLoad,
+    order: Order,
+    prepared: &Rc<RefCell<Prepared>>,
+) -> anyhow::Result<Box<dyn Strategy>> {
+    let talks = prepared.borrow().talks().cloned();
+    let scripts = talks.context("a phase of conversations has some")?.scripts;
+    let gaps = || stream(phase.seed, Purpose::Arrivals);
+    let begin = match load.begin {
+        config::Begin::Concurrency(target) => Begin::Concurrency(target),
+        config::Begin::Arrivals(rate, spacing) => Begin::Arrivals(match spacing {
+            Spacing::Poisson => Box::new(Poisson::new(rate, gaps())?),
+            Spacing::Constant => Box::new(Constant::new(rate)?),
+            Spacing::Gamma { burstiness } => Box::new(Gamma::new(rate, burstiness, gaps())?),
+        }),
+    };
+    let stop = &phase.stop;
+    let until = match load.conversations {
+        Some(count) => Until::Conversations(count),
+        None if stop.requests.is_some() || stop.duration.is_some() => Until::Endless,
+        None if phase.repeats > 1 => {
+            Until::Conversations(scripts.len() as u64 * u64::from(phase.repeats))
+        }
+        None => Until::Passes(stop.min_duration),
+    };
+    let histories: Rc<RefCell<dyn Samples>> = prepared.clone();
+    let config = AgenticConfig {
+        begin,
+        until,
+        recorded_delays: load.delays,
+        think: load.think.map(|time| Think::new(time, phase.seed)),
+        stop_on_first_complete: load.stop_on_first,
+        histories: load.live.then_some(histories),
+    };
+    Ok(Box::new(Agentic::new(scripts, order, config)))
+}
+
+/// Requests that a phase will issue unless time ends it, over samples that are made ready.
+pub(crate) fn length(phase: &Phase, prepared: &Prepared) -> u32 {
+    let samples = prepared.len();
+    let (Some(load), Some(talks)) = (phase.load.agentic(), prepared.talks()) else {
+        return pass(phase, samples);
+    };
+    match load.conversations {
+        // Which ones is not known beforehand where they are drawn.
+        Some(count) => {
+            let turns = count as f64 * f64::from(samples) / talks.scripts.len() as f64;
+            turns.round().min(f64::from(u32::MAX)) as u32
+        }
+        None => pass(phase, samples),
+    }
+}
+
 /// The requests of one pass of a phase over `samples` samples: every one as often as it is to be asked.
 pub(crate) fn pass(phase: &Phase, samples: u32) -> u32 {
     samples.saturating_mul(phase.repeats)
@@ -168,6 +242,7 @@ pub(crate) fn warm_connections(config: &Config, samples: u32) -> usize {
     let Some(phase) = config.phases.first() else { return 0 };
     let wanted = match phase.load {
         Load::Concurrency { target } => u64::from(target),
+        Load::Agentic(ref agentic) => agentic.target().map_or(WARM_OPEN, u64::from),
         Load::MaxThroughput { max_in_flight } => max_in_flight,
         Load::Trace { .. } => WARM_OPEN,
         Load::Poisson { .. } | Load::Constant { .. } | Load::Gamma { .. } | Load::Ramp { .. } => {

@@ -251,6 +251,7 @@ mod tests {
             target_concurrency: None,
             requests: None,
             stream: false,
+            conversations: None,
         }];
         let plan = SessionPlan { phases, ..SessionPlan::default() };
         let mut config = RecorderConfig::new(plan.clone(), takt_net::anchor);
@@ -258,7 +259,14 @@ mod tests {
         let (sink, recorder) = Recorder::start(config, fold(plan), |_, _| {}).unwrap();
         let target = Target::tcp(([127, 0, 0, 1], port).into());
         let samples = Rc::new(RefCell::new(FaultySamples));
-        let route = PhaseRoute { samples, api: Api::Raw, stream: false, keep_text: false };
+        let route = PhaseRoute {
+            samples,
+            api: Api::Raw,
+            stream: false,
+            keep_text: false,
+            hears: false,
+            turn_timeout: None,
+        };
         let client = ClientConfig::new(vec![EndpointTarget::new(target)], vec![route]);
         let work = Work {
             client,

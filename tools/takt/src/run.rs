@@ -29,6 +29,7 @@ use crate::cli::{Format, RunArgs};
 use crate::config::{Config, Pacer, Phase};
 use crate::console::Console;
 use crate::control::Control;
+use crate::conversations;
 use crate::disk;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
@@ -90,8 +91,13 @@ pub(crate) fn measure(
     let identity = Identity::new(takt_net::anchor()).or_exit(Exit::Setup)?;
     stops.keep();
     let folder = RunFolder::create(options.out, &config.name, &identity.stamp)?;
-    let lengths: Vec<u32> = phases.iter().map(|phase| phase.samples).collect();
-    let plan = plan::session(config, &times, &identity, host(&reached, config));
+    let lengths = lengths(config, &prepared, &phases);
+    let mut plan = plan::session(config, &times, &identity, host(&reached, config));
+    for (phase, samples) in plan.phases.iter_mut().zip(&prepared) {
+        if let (Some(named), Some(talks)) = (&mut phase.conversations, samples.borrow().talks()) {
+            named.ids = conversations::ids(&talks.all);
+        }
+    }
     let forecasts = forecasts(config, &prepared, &times);
     disk::preflight(config, &plan, &forecasts, folder.path(), console)?;
     folder.write("config.yaml", config.to_yaml().as_bytes()).or_exit(Exit::Setup)?;
@@ -165,6 +171,20 @@ pub(crate) fn times(
     replay::times(config, recorded).or_exit(Exit::Input)
 }
 
+/// Requests of each phase, unless time ends it.
+fn lengths(
+    config: &Config,
+    prepared: &[Rc<RefCell<Prepared>>],
+    phases: &[PhaseConfig],
+) -> Vec<u32> {
+    let all = config.phases.iter().zip(prepared).zip(phases);
+    all.map(|((phase, prepared), config)| match config.samples {
+        0 => plan::length(phase, &prepared.borrow()),
+        samples => samples,
+    })
+    .collect()
+}
+
 /// What the session is to do, phase by phase.
 pub(crate) fn phases(
     config: &Config,
@@ -176,7 +196,7 @@ pub(crate) fn phases(
     pairs
         .map(|(id, ((phase, samples), times))| {
             let clock = line.map(|line| line.hold(id));
-            plan::phase(config, phase, samples.borrow().len(), times.as_ref(), clock)
+            plan::phase(config, phase, samples, times.as_ref(), clock)
         })
         .collect::<Result<_, _>>()
         .or_exit(Exit::Input)
@@ -276,6 +296,8 @@ fn client(
         api: endpoint.api,
         stream: endpoint.stream,
         keep_text: phase.keeps_text() || (config.tokenizer.is_some() && tokens::counts(phase.kind)),
+        hears: phase.load.agentic().is_some_and(|agentic| agentic.live),
+        turn_timeout: phase.load.agentic().and_then(|agentic| agentic.turn_timeout),
     };
     let first = prepared.first().map_or(0, |samples| samples.borrow().len());
     ClientConfig {

@@ -8,15 +8,21 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
-use takt_actors::Samples;
-use takt_dataset::{Dataset, Options, Prompt as Asked, Recording, Sample, Texts, synthetic};
+use takt_actors::{Request, Samples, Scripts, TurnRequests, TurnTexts};
+use takt_dataset::{
+    Conversations, Dataset, Options, Prompt as Asked, Recording, Sample, Texts, synthetic,
+};
 use takt_time::Span;
 use takt_wire::{
-    Api, BodyBuilder, Endpoint, Method, PreparedRequest, Prompt, RequestBuilder, Route,
+    Api, BodyBuilder, Endpoint, Method, PreparedRequest, Prompt, RequestBuilder, Route, Text,
 };
 
-use crate::config::{Config, EndpointConfig, FileSource, Phase, RecordingSource, Source};
+use crate::config::{
+    AgenticLoad, Config, ConversationSource, EndpointConfig, FileSource, Phase, RecordingSource,
+    Source,
+};
 use crate::console::Console;
+use crate::conversations;
 use crate::replay::{self, Replay};
 
 /// The requests of a dataset, in memory.
@@ -28,6 +34,16 @@ pub(crate) struct Prepared {
     times: Option<Arc<[Span]>>,
     /// What they were made from, where answers are kept: until it is written down.
     dataset: Option<Dataset>,
+    /// The conversations that they are turns of.
+    talks: Option<Talks>,
+}
+
+/// Conversations made ready.
+#[derive(Clone, Debug)]
+pub(crate) struct Talks {
+    pub(crate) scripts: Rc<Scripts>,
+    pub(crate) all: Rc<Conversations>,
+    texts: Rc<TurnTexts>,
 }
 
 #[derive(Debug)]
@@ -36,6 +52,8 @@ enum Requests {
     Held(Vec<PreparedRequest>),
     /// What is too much to be held is made when it is sent.
     Made(Box<Replay>),
+    /// The same holds of turns, whose histories would be held many times.
+    Turns(Box<TurnRequests>),
 }
 
 impl Prepared {
@@ -49,6 +67,11 @@ impl Prepared {
         self.dataset = None;
     }
 
+    /// The conversations that the samples are turns of.
+    pub(crate) fn talks(&self) -> Option<&Talks> {
+        self.talks.as_ref()
+    }
+
     /// What the requests were made from, while it is kept.
     pub(crate) fn dataset(&self) -> Option<&Dataset> {
         self.dataset.as_ref()
@@ -60,6 +83,7 @@ impl Samples for Prepared {
         let samples = match &self.requests {
             Requests::Held(requests) => requests.len() / self.endpoints,
             Requests::Made(replay) => replay.len(),
+            Requests::Turns(turns) => turns.len() as usize,
         };
         // `Maker` refuses more.
         samples as u32
@@ -69,6 +93,26 @@ impl Samples for Prepared {
         match &mut self.requests {
             Requests::Held(requests) => &mut requests[sample as usize * self.endpoints + endpoint],
             Requests::Made(replay) => replay.request(sample as usize, endpoint),
+            Requests::Turns(turns) => turns.request(sample, endpoint),
+        }
+    }
+
+    fn request_for(&mut self, asked: &Request, endpoint: usize) -> &mut PreparedRequest {
+        match self.requests {
+            Requests::Turns(ref mut turns) => turns.request_for(asked, endpoint),
+            Requests::Held(_) | Requests::Made(_) => self.request(asked.sample, endpoint),
+        }
+    }
+
+    fn heard(&mut self, asked: &Request, text: &Text<'_>) {
+        if let Requests::Turns(turns) = &mut self.requests {
+            turns.heard(asked, text);
+        }
+    }
+
+    fn forget(&mut self, conversation: u64) {
+        if let Requests::Turns(turns) = &mut self.requests {
+            turns.forget(conversation);
         }
     }
 }
@@ -88,7 +132,14 @@ pub(crate) fn prepare(
             .map(|(_, prepared)| prepared.clone());
         let prepared = match known {
             Some(prepared) => prepared,
-            None => Rc::new(RefCell::new(maker.make(phase, console)?)),
+            None => {
+                let like = made.iter().filter(|(other, _)| same_texts(other, phase));
+                let talks = like.filter_map(|(_, made)| made.borrow().talks().cloned()).next();
+                Rc::new(RefCell::new(match (talks, phase.load.agentic()) {
+                    (Some(talks), Some(load)) => maker.turns(talks, load),
+                    _ => maker.make(phase, console)?,
+                }))
+            }
         };
         if let Some(dataset) = prepared.borrow().dataset() {
             crate::accuracy::check_truths(phase, dataset)?;
@@ -105,6 +156,8 @@ pub(crate) enum Prompts {
     None,
     /// In a data set.
     Dataset(Rc<Dataset>),
+    /// Each in what was recorded before it.
+    Turns(Rc<Conversations>),
     /// In nothing: they are put together again, one at a time.
     Recording(Rc<(Recording, Texts)>),
 }
@@ -118,6 +171,13 @@ pub(crate) fn prompts(config: &Config) -> anyhow::Result<Vec<Prompts>> {
             Some((_, prompts)) => prompts.clone(),
             None => match &phase.source {
                 Source::Fixed => Prompts::None,
+                Source::Conversations(file)
+                    if phase.load.agentic().is_some_and(|load| !load.live) =>
+                {
+                    Prompts::Turns(Rc::new(conversations::read(file)?))
+                }
+                // What a model has answered is in no dataset.
+                Source::Conversations(_) => Prompts::None,
                 Source::Recording(source) => {
                     let recording = replay::read(source)?;
                     let texts = Texts::new(&recording, phase.seed);
@@ -134,8 +194,17 @@ pub(crate) fn prompts(config: &Config) -> anyhow::Result<Vec<Prompts>> {
     Ok(made.into_iter().map(|(_, prompts)| prompts).collect())
 }
 
+/// Have both phases conversations whose turns say the same? Each has its own histories.
+fn same_texts(one: &Phase, other: &Phase) -> bool {
+    let salted = |phase: &Phase| phase.load.agentic().map(|agentic| agentic.salt);
+    one.source == other.source && salted(one).is_some() && salted(one) == salted(other)
+}
+
 /// Have both phases the same samples? Made-up prompts come from the phase's own seed.
 fn same_samples(one: &Phase, other: &Phase) -> bool {
+    if one.load.agentic().is_some() || other.load.agentic().is_some() {
+        return false;
+    }
     let made_up = matches!(one.source, Source::Synthetic { .. } | Source::Recording(_));
     one.source == other.source && (one.seed == other.seed || !made_up)
 }
@@ -175,6 +244,7 @@ impl<'c> Maker<'c> {
                 (self.all(dataset, "synthetic")?, what)
             }
             Source::Recording(recording) => self.recorded(recording, phase.seed)?,
+            Source::Conversations(file) => self.conversations(file, phase, console)?,
             Source::File(file) => {
                 let dataset = read(file)?;
                 log_columns(&dataset, console);
@@ -189,7 +259,7 @@ impl<'c> Maker<'c> {
                 let megabytes = bytes as f64 / 1e6;
                 console.info(format!("prepared {what}: {megabytes:.1} MB of requests in memory"));
             }
-            Requests::Made(_) => {
+            Requests::Made(_) | Requests::Turns(_) => {
                 console.info(format!("prepared {what}: each request is made when it is sent"));
             }
         }
@@ -210,7 +280,48 @@ impl<'c> Maker<'c> {
 
     fn held(&self, requests: Vec<PreparedRequest>, times: Option<Arc<[Span]>>) -> Prepared {
         let (requests, endpoints) = (Requests::Held(requests), self.builders.len());
-        Prepared { requests, endpoints, times, dataset: None }
+        Prepared { requests, endpoints, times, dataset: None, talks: None }
+    }
+
+    /// Conversations, turn by turn; of other loads than those of conversations, what each begins with.
+    fn conversations(
+        &self,
+        source: &ConversationSource,
+        phase: &Phase,
+        console: &Console,
+    ) -> anyhow::Result<(Prepared, String)> {
+        let all = conversations::read(source)?;
+        let (count, turns, file) =
+            (all.list().len(), all.turns(), source.path.display().to_string());
+        let Some(load) = phase.load.agentic() else {
+            let mut requests = Vec::with_capacity(count * self.builders.len());
+            for talk in all.list() {
+                let json = format!("[{}]", talk.prompt(&talk.turns()[0]));
+                let row = |name: &'static str, value: &Value| (name.to_owned(), value.clone());
+                let row =
+                    talk.turns()[0].params.iter().map(|(name, value)| row(name, value)).collect();
+                let prompt = Prompt::Messages { json: &json, system: None };
+                let body = self.body.build(&prompt, Some(&row));
+                let body = body.with_context(|| format!("{file}:{}", talk.row))?;
+                requests.extend(self.builders.iter().map(|builder| builder.build(&body)));
+            }
+            let what = format!("what {count} conversations of {file} begin with");
+            conversations::log(&all, console);
+            return Ok((self.held(requests, None), what));
+        };
+        conversations::log(&all, console);
+        let texts = conversations::texts(&all, &file, self.builders.clone(), &self.body, load)?;
+        let megabytes = all.bytes() as f64 / 1e6;
+        let what = format!("{count} conversations of {file} with {turns} turns, {megabytes:.1} MB");
+        let scripts = Rc::new(conversations::scripts(&all));
+        let talks = Talks { scripts, all: Rc::new(all), texts: Rc::new(texts) };
+        Ok((self.turns(talks, load), what))
+    }
+
+    fn turns(&self, talks: Talks, load: &AgenticLoad) -> Prepared {
+        let requests = conversations::requests(talks.texts.clone(), load);
+        let (requests, endpoints) = (Requests::Turns(Box::new(requests)), self.builders.len());
+        Prepared { requests, endpoints, times: None, dataset: None, talks: Some(talks) }
     }
 
     /// The calls of a recording: held where that is possible, as every request is.
@@ -226,7 +337,8 @@ impl<'c> Maker<'c> {
         if bytes > HELD_MAX {
             let endpoints = self.builders.len();
             let requests = Requests::Made(Box::new(replay));
-            return Ok((Prepared { requests, endpoints, times, dataset: None }, what));
+            let prepared = Prepared { requests, endpoints, times, dataset: None, talks: None };
+            return Ok((prepared, what));
         }
         let mut requests = Vec::with_capacity(replay.len() * self.builders.len());
         for call in 0..replay.len() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use takt_time::Span;
 
 use crate::cli::{Format, ValidateArgs};
-use crate::config::{self, Config, Load, Phase};
+use crate::config::{self, Begin, Config, Load, Phase};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::forecast::{Forecast, forecasts};
@@ -106,6 +106,10 @@ fn load(phase: &Phase) -> String {
     match phase.load {
         Load::MaxThroughput { max_in_flight } => format!("{pattern}, {max_in_flight} in flight"),
         Load::Ramp { from, to, .. } => format!("{pattern} {from} to {to}/s"),
+        Load::Agentic(ref agentic) => match agentic.begin {
+            Begin::Concurrency(target) => format!("{pattern} {target}"),
+            Begin::Arrivals(rate, _) => format!("{pattern}, {rate} conversations/s"),
+        },
         Load::Trace { speed, .. } if speed != 1.0 => format!("{pattern}, {speed} times as fast"),
         ref load => match (load.rate(), load.in_flight()) {
             (Some(rate), _) => format!("{pattern} {rate}/s"),

@@ -183,6 +183,7 @@ mod tests {
             target_concurrency: None,
             requests: None,
             stream: true,
+            conversations: None,
         };
         Watched::new(SessionPlan { phases: vec![phase], ..SessionPlan::default() })
     }

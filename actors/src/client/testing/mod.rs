@@ -231,7 +231,8 @@ fn config(api: Api, body: &[u8]) -> ClientConfig {
     let stream = api.streams();
     let prepared = builder.streaming(stream).build(body);
     let samples = Rc::new(RefCell::new(OneSample(prepared)));
-    let route = PhaseRoute { samples, api, stream, keep_text: false };
+    let route =
+        PhaseRoute { samples, api, stream, keep_text: false, hears: false, turn_timeout: None };
     let target = Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1)));
     ClientConfig::new(vec![EndpointTarget::new(target)], vec![route.clone(), route])
 }

@@ -1,5 +1,6 @@
 //! The session in virtual time, against an endpoint whose every answer is planned.
 
+mod conversations;
 mod limits;
 mod stops;
 
@@ -37,7 +38,11 @@ fn line(record: &Record<'_>) -> Option<String> {
     Some(match record {
         Record::Session(r) => format!("{ms} session {:?}", r.event),
         Record::Phase(r) => format!("{ms} phase {} {:?}", r.phase.0, r.event),
-        Record::Issued(r) => format!("{ms} issued {}", key(r.key)),
+        Record::Issued(r) => match r.turn {
+            Some(of) => format!("{ms} issued {}:{} {}", of.conversation, of.turn, key(r.key)),
+            None => format!("{ms} issued {}", key(r.key)),
+        },
+        Record::Conversation(r) => conversations::line(r, ms),
         Record::Error { key: k, .. } => format!("{ms} error {}", key(*k)),
         Record::Completed(r) => {
             let how = match r.outcome {

@@ -171,6 +171,16 @@ impl Conversations {
         self.list.iter().map(|talk| talk.turns.len()).sum()
     }
 
+    /// The turn at `index`, counted from 0 over all conversations.
+    pub fn turn(&self, index: usize) -> Option<(&Conversation, &Turn)> {
+        let mut before = 0;
+        self.list.iter().find_map(|talk| {
+            let turn = talk.turns.get(index - before);
+            before += if turn.is_none() { talk.turns.len() } else { 0 };
+            turn.map(|turn| (talk, turn))
+        })
+    }
+
     /// Bytes of their messages, each counted once.
     pub fn bytes(&self) -> usize {
         self.list.iter().map(|talk| talk.messages.len()).sum()

@@ -5,7 +5,8 @@ use serde_json::{Map, json};
 
 use super::*;
 use crate::kinds::PhaseKind;
-use crate::plan::PhasePlan;
+use crate::plan::{ConversationsPlan, PhasePlan};
+use crate::records::Text;
 use crate::samples;
 
 fn plan(names: &[&str]) -> SessionPlan {
@@ -18,6 +19,7 @@ fn plan(names: &[&str]) -> SessionPlan {
         target_concurrency: None,
         requests: None,
         stream: true,
+        conversations: None,
     };
     SessionPlan {
         session_id: "000000000000000000000000000000ff".into(),
@@ -138,6 +140,25 @@ fn expected(record: &Record<'_>, plan: &SessionPlan) -> Value {
             data = json!(["TextModelOutput", kinds[0], kinds[1], kinds[2]]);
             "sample.text"
         }
+        Record::Conversation(r) => {
+            more.insert("conversation_id".to_owned(), json!(r.conversation.to_string()));
+            match r.event {
+                ConversationEvent::Started { turns } => {
+                    takt = json!({ "turns": turns });
+                    "conversation.started"
+                }
+                ConversationEvent::Ended(end) => {
+                    takt = json!({
+                        "state": end.how, "began_ns": end.began.as_nanos(), "turns": end.turns,
+                        "succeeded": end.succeeded, "failed": end.failed, "skipped": end.skipped,
+                        "unsent": end.unsent, "waited_ns": end.waited.as_nanos(),
+                        "paused_ns": end.paused.as_nanos(),
+                        "tokens": { "input": end.input, "output": end.output, "cached": end.cached },
+                    });
+                    "conversation.ended"
+                }
+            }
+        }
         Record::Clock(r) => {
             takt = json!({ "wall_ns": r.wall_ns });
             "instrument.clock"
@@ -172,6 +193,8 @@ fn expected(record: &Record<'_>, plan: &SessionPlan) -> Value {
         }
     };
     let id = key.map(|key| RequestId::new(0xff, key).to_string());
+    let talk = turn.map(|turn| turn.conversation.to_string()).unwrap_or_default();
+    more.entry("conversation_id").or_insert(json!(talk));
     let phase = record.phase().and_then(|phase| plan.phases.get(usize::from(phase.0)));
     more.extend(phase.map(|phase| ("phase".to_owned(), json!(phase.name))));
     more.extend((!takt.is_null()).then_some(("takt".to_owned(), takt)));
@@ -179,10 +202,6 @@ fn expected(record: &Record<'_>, plan: &SessionPlan) -> Value {
         ("event_type".to_owned(), json!(event_type)),
         ("timestamp_ns".to_owned(), json!(record.at().as_nanos())),
         ("sample_uuid".to_owned(), json!(id.unwrap_or_default())),
-        (
-            "conversation_id".to_owned(),
-            json!(turn.map(|turn| turn.conversation.to_string()).unwrap_or_default()),
-        ),
         ("turn".to_owned(), json!(turn.map(|turn| turn.turn))),
         ("data".to_owned(), data),
     ]);
@@ -243,5 +262,26 @@ fn ids_lead_back_to_their_requests() {
         let id = event["sample_uuid"].as_str().unwrap();
         let id = RequestId::from_hex(id.as_bytes()).unwrap();
         assert_eq!(id.key(0xff), Some(record.key));
+    }
+}
+
+#[test]
+fn every_event_of_a_turn_has_its_conversation_by_name() {
+    let mut plan = plan(&["p"]);
+    let ids = vec!["c1".into(), "c \"2\"".into()];
+    plan.phases[0].conversations = Some(ConversationsPlan { arrivals_per_s: None, ids });
+    let turn = Some(TurnOf { conversation: 5, turn: 3 });
+    let issued = Issued { turn, ..samples::typical_issued(0) };
+    let key = RequestKey { phase: PhaseId(0), ..issued.key };
+    let issued = Issued { key, ..issued };
+    let (at, kind, text) = (issued.at, TextKind::Content, "x");
+    let mut writer = EventWriter::new(&plan);
+    for record in [Record::Issued(issued), Record::Text(Text { at, key, kind, text })] {
+        writer.see(&record);
+        let mut line = Vec::new();
+        writer.write(&record, &mut line);
+        let event: Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(event["conversation_id"], "c \"2\"__repeat_3");
+        assert_eq!(event["turn"], 3);
     }
 }

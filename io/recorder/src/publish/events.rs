@@ -45,6 +45,7 @@ impl EventOutlet {
         // Topics with lines stand first, in the order in which they came.
         let mut busy = 0;
         for record in block.iter().map_while(Result::ok) {
+            self.writer.see(&record);
             let name = EventType::of(&record);
             let used = self.topics[..busy].iter().position(|topic| topic.name == name);
             let at = match used {

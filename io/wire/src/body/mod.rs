@@ -102,6 +102,30 @@ impl BodyBuilder {
         prompt: &Prompt<'_>,
         row: Option<&Map<String, Value>>,
     ) -> Result<Vec<u8>, BodyError> {
+        Ok(self.build_marked(prompt, row)?.0)
+    }
+
+    /// What stands around the messages of a chat request: up to the bracket that opens them, and from the one
+    /// that closes them.
+    ///
+    /// # Errors
+    /// [`BodyError`] when the row contradicts the run, or the API takes no messages.
+    pub fn around_messages(
+        &self,
+        row: Option<&Map<String, Value>>,
+    ) -> Result<(Vec<u8>, Vec<u8>), BodyError> {
+        let none = Prompt::Messages { json: "[]", system: None };
+        let (mut body, prompt_end) = self.build_marked(&none, row)?;
+        let after = body.split_off(prompt_end - "]".len());
+        Ok((body, after))
+    }
+
+    /// The body, and where its prompt ends.
+    fn build_marked(
+        &self,
+        prompt: &Prompt<'_>,
+        row: Option<&Map<String, Value>>,
+    ) -> Result<(Vec<u8>, usize), BodyError> {
         if let Some(row) = row {
             self.check(row, Source::Row)?;
         }
@@ -114,6 +138,7 @@ impl BodyBuilder {
             None => entry(&mut out, "model", &Value::from(self.model.as_str())),
         }
         self.prompt(&mut out, prompt, row)?;
+        let prompt_end = out.len();
         if self.api == Api::SglangGenerate {
             let sampling = sampling::sampling(self.maps(row))?;
             if !sampling.is_empty() {
@@ -154,7 +179,7 @@ impl BodyBuilder {
             }
         }
         out.push(b'}');
-        Ok(out)
+        Ok((out, prompt_end))
     }
 
     /// What is given, from what counts least to what counts most.

@@ -74,6 +74,19 @@ fn messages_are_sent_byte_for_byte() {
 }
 
 #[test]
+fn what_stands_around_messages_makes_the_same_body() {
+    let builder = BodyBuilder::new(Api::OpenaiChat, "m", true);
+    let (row, json) =
+        (map(json!({"tools": [[]], "seed": 1})), r#"[{"role":"user","content":"x"}]"#);
+    let whole = builder.build(&Prompt::Messages { json, system: None }, Some(&row)).unwrap();
+    let (before, after) = builder.around_messages(Some(&row)).unwrap();
+    let inside = json.as_bytes()[1..json.len() - 1].to_vec();
+    assert_eq!([before, inside, after].concat(), whole);
+    let completions = BodyBuilder::new(Api::OpenaiCompletions, "m", true);
+    assert!(matches!(completions.around_messages(None), Err(BodyError::Unfit { .. })));
+}
+
+#[test]
 fn usage_can_be_turned_off_and_options_are_kept() {
     let builder = BodyBuilder::new(Api::OpenaiChat, "", true).include_usage(false);
     assert!(!built(&builder, &text("x"), json!({})).contains("stream_options"));

@@ -6,6 +6,7 @@ use takt_record::{PhaseEvent, Record};
 use super::Found;
 use crate::sim::run::{Ran, name};
 use crate::sim::scenario::{Load, Transport};
+use crate::sim::talks::{Beginning, Talks};
 
 pub(super) fn check(ran: &Ran, found: &mut Found) {
     let scenario = &ran.scenario;
@@ -26,7 +27,11 @@ pub(super) fn check(ran: &Ran, found: &mut Found) {
                 let cap = match scenario.phases[phase].load {
                     Load::Concurrency(target) => Some(i64::from(target)),
                     Load::Burst(bound) => bound.map(|bound| bound as i64),
-                    Load::Poisson(_)
+                    Load::Agentic(Talks { begin: Beginning::Active(target), .. }) => {
+                        Some(i64::from(target))
+                    }
+                    Load::Agentic(_)
+                    | Load::Poisson(_)
                     | Load::Constant(_)
                     | Load::Gamma(..)
                     | Load::Ramp(..)

@@ -32,7 +32,11 @@ impl Lives {
                 }
                 Record::Completed(r) => lives.at(r.key).completed.push((place, r)),
                 Record::Text(r) => lives.at(r.key).texts.push(place),
-                Record::Session(_) | Record::Phase(_) | Record::Clock(_) | Record::Health(_) => {}
+                Record::Session(_)
+                | Record::Phase(_)
+                | Record::Conversation(_)
+                | Record::Clock(_)
+                | Record::Health(_) => {}
             }
         }
         lives

@@ -12,6 +12,7 @@ mod report;
 mod requests;
 mod schedule;
 mod silence;
+mod talks;
 
 use std::fmt::Debug;
 
@@ -33,6 +34,7 @@ pub(super) fn all(ran: &Ran) -> Vec<String> {
     silence::check(ran, &mut found);
     cap::check(ran, &mut found);
     schedule::check(ran, &lives, &mut found);
+    talks::check(ran, &mut found);
     answers::check(ran, &lives, &mut found);
     exact::check(ran, &lives, &mut found);
     report::check(ran, &lives, &mut found);

@@ -156,6 +156,11 @@ fn limits(
             found.holds(Some(took) >= limits.max_duration, || of("capped before its time"));
             found.holds(interrupted || state == PhaseState::Capped, || of("capped and not said"));
         }
+        EndedBy::Dataset | EndedBy::Conversations | EndedBy::FirstComplete
+            if matches!(config.load, Load::Agentic(_)) => {}
+        EndedBy::Conversations | EndedBy::FirstComplete => {
+            found.say(|| of("ended by conversations, and has none"));
+        }
         EndedBy::Dataset => {
             found.same(issued % samples, 0, || of("not whole passes"));
             let least = limits.min_duration.unwrap_or_default();

@@ -8,7 +8,7 @@ use takt_time::{Nanos, Span};
 use super::Found;
 use super::lives::Lives;
 use crate::sim::run::{Ran, arrivals, name, order};
-use crate::sim::scenario::{OrderKind, Phase, Transport};
+use crate::sim::scenario::{Load, OrderKind, Phase, Transport};
 
 pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
     for (number, phase) in ran.scenario.phases.iter().enumerate() {
@@ -16,6 +16,10 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
         let own = issued.map(|(_, issued)| *issued);
         let own: Vec<Issued> =
             own.filter(|issued| usize::from(issued.key.phase.0) == number).collect();
+        // Conversations have rules of their own.
+        if matches!(phase.load, Load::Agentic(_)) {
+            continue;
+        }
         let Some(start) = start_of(ran, number) else { continue };
         moments(ran, phase, start, &own, found);
         samples(phase, &own, found);

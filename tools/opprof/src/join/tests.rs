@@ -22,6 +22,7 @@ fn plan() -> SessionPlan {
         target_concurrency: Some(1),
         requests: None,
         stream: true,
+        conversations: None,
     };
     let phases =
         vec![phase("warmup", PhaseKind::Warmup), phase("performance", PhaseKind::Performance)];

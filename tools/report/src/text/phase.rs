@@ -3,9 +3,9 @@
 use takt_record::{Distribution, EndpointCounts, PhaseKind, PhaseResult, TokenSource, TwoViews};
 
 use super::figure::{clean, column, figure, fit, wrap};
-use super::score;
 use super::table::Table;
 use super::{WIDTH, line};
+use super::{score, talks};
 
 /// Prints a phase: a performance phase in full, any other in a line or two.
 pub(super) fn render(out: &mut String, phase: &PhaseResult) {
@@ -24,6 +24,7 @@ pub(super) fn render(out: &mut String, phase: &PhaseResult) {
         distributions(out, phase);
         two_latencies(out, &phase.latency_ms, phase.lateness_us.as_ref());
         tokens(out, phase);
+        talks::render(out, phase);
         reactor(out, phase);
     }
     connections(out, phase);
@@ -36,6 +37,9 @@ pub(super) fn asked(phase: &PhaseResult) -> String {
         (Some(ramp), ..) => format!(" {} to {}/s", figure(ramp.from), figure(ramp.to)),
         (None, Some(rate), _) => format!(" {}/s", figure(rate)),
         (None, None, Some(target)) => format!(" {target}"),
+        (None, None, None) if load.conversations_per_s.is_some() => {
+            format!(" {} conversations/s", figure(load.conversations_per_s.unwrap_or(0.0)))
+        }
         (None, None, None) => String::new(),
     };
     format!("{}{level}", load.pattern)
@@ -62,7 +66,7 @@ fn counts(phase: &PhaseResult) -> String {
         format!("failed {}", phase.failed),
     ];
     // What a killed run had in flight ended in no way that anybody saw.
-    let ended = phase.completed + phase.unanswered + phase.skipped + phase.late;
+    let ended = phase.completed + phase.unanswered + phase.late;
     let rest = [
         ("without an end", phase.issued.saturating_sub(ended)),
         ("unanswered", phase.unanswered),

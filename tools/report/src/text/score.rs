@@ -24,6 +24,7 @@ pub(super) fn render(out: &mut String, score: &Score) {
         ("empty", score.empty),
         ("failed", score.failed),
         ("missing", score.missing),
+        ("without a truth", score.excluded),
     ];
     parts.extend(rest.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} {n}")));
     line(out, &format!("  {}", parts.join("   ")));
@@ -66,6 +67,7 @@ mod tests {
             empty: 0,
             failed: 2,
             missing: 0,
+            excluded: 0,
             repeats: vec![repeat(2.0), repeat(3.0)],
             spread: Some(Spread { min: 0.5, max: 0.75, stddev: 0.25 }),
             error: None,

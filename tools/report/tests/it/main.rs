@@ -5,5 +5,6 @@ mod cost;
 mod json;
 mod phases;
 mod run;
+mod talks;
 mod text;
 mod verdict;

@@ -38,6 +38,7 @@ pub(crate) fn open(name: &str, rate: f64) -> PhasePlan {
         target_concurrency: None,
         requests: None,
         stream: true,
+        conversations: None,
     }
 }
 

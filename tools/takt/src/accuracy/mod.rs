@@ -55,6 +55,9 @@ pub(crate) fn check_truths(phase: &Phase, dataset: &Dataset) -> anyhow::Result<(
         "phase {}: {requests} requests are too many; lower `repeats`",
         phase.name
     );
+    if phase.load.agentic().is_some() {
+        return Ok(());
+    }
     let Some(scorer) = phase.score.as_ref().and_then(Scoring::scorer) else { return Ok(()) };
     for sample in dataset.samples() {
         let truth = sample.truth.as_deref().unwrap_or_default();

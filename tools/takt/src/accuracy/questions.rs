@@ -3,6 +3,7 @@
 //! A score can then be made again when the dataset is gone or was changed. The file is looked up by place,
 //! never held: eight bytes a sample are in memory.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
@@ -13,10 +14,11 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use takt_dataset::{Prompt, Sample};
+use takt_dataset::{Conversations, Prompt, Sample};
+use takt_score::InlineTruth;
 
 use super::Kept;
-use crate::config::Config;
+use crate::config::{Config, Phase, Scoring};
 use crate::folder::RunFolder;
 use crate::samples::Prepared;
 
@@ -26,9 +28,14 @@ struct Line<'a> {
     phase: &'a str,
     sample: u32,
     row: u64,
+    /// Of a turn: its conversation and number. The prompt is what it says itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<u32>,
     system: Option<&'a str>,
     prompt: Asked<'a>,
-    truth: Option<&'a str>,
+    truth: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
@@ -36,6 +43,7 @@ struct Line<'a> {
 enum Asked<'a> {
     Text(&'a str),
     Messages(&'a RawValue),
+    Turn(Box<RawValue>),
 }
 
 /// What was asked of one sample.
@@ -70,6 +78,10 @@ pub(crate) fn write(
     folder.write_with(FILE, |out| {
         for (phase, prepared) in kept() {
             let prepared = prepared.borrow();
+            if let Some(talks) = prepared.talks() {
+                write_turns(out, phase, &talks.all)?;
+                continue;
+            }
             let samples = prepared.dataset().map_or(&[][..], |dataset| dataset.samples());
             for (place, sample) in samples.iter().enumerate() {
                 serde_json::to_writer(&mut *out, &line(&phase.name, place, sample))?;
@@ -84,18 +96,45 @@ pub(crate) fn write(
     Ok(())
 }
 
+/// The turns of conversations, each with its own words: their histories would make the file long.
+fn write_turns(out: &mut impl io::Write, phase: &Phase, talks: &Conversations) -> io::Result<()> {
+    let inline = phase.score.as_ref().is_some_and(Scoring::is_inline);
+    let turns =
+        talks.list().iter().flat_map(|talk| talk.turns().iter().map(move |turn| (talk, turn)));
+    for (sample, (talk, turn)) in turns.enumerate() {
+        let truth = || InlineTruth::of(&talk.id, talk.answer(turn), turn.intents.as_deref());
+        let truth = inline.then(truth).flatten();
+        let said = format!("[{}]", talk.asked(turn));
+        let line = Line {
+            phase: &phase.name,
+            sample: sample as u32,
+            row: turn.row,
+            conversation: Some(&talk.id),
+            turn: Some(turn.number),
+            system: None,
+            prompt: Asked::Turn(RawValue::from_string(said)?),
+            truth: truth.map(|truth| Cow::Owned(truth.to_text())),
+        };
+        serde_json::to_writer(&mut *out, &line)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
 fn line<'a>(phase: &'a str, place: usize, sample: &'a Sample) -> Line<'a> {
     Line {
         phase,
         // No dataset has more samples than 32 bits can count.
         sample: place as u32,
         row: sample.row,
+        conversation: None,
+        turn: None,
         system: sample.system.as_deref(),
         prompt: match &sample.prompt {
             Prompt::Text(text) => Asked::Text(text),
             Prompt::Messages(json) => Asked::Messages(json),
         },
-        truth: sample.truth.as_deref(),
+        truth: sample.truth.as_deref().map(Cow::Borrowed),
     }
 }
 

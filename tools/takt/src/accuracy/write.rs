@@ -11,9 +11,9 @@ use takt_record::{FinishReason, Outcome, RequestId, RequestKey, SessionPlan};
 use takt_recorder::WITHHELD;
 use takt_score::{Answer, Response, Sink, Tally, joined_tool_calls};
 
-use super::Kept;
 use super::program::{Files, Mark, is_asked_for, next_mark};
 use super::questions::{Question, Questions};
+use super::{Kept, Scoring};
 use crate::folder::Replacement;
 
 /// Where the marks of a phase come from when a program gives them.
@@ -203,10 +203,12 @@ impl<'k> Writer<'k> {
             tool_calls: given(&response.tool_calls).map(joined_tool_calls),
             truth: question.truth.as_deref(),
             extracted: extracted.as_deref(),
-            score: scorable.then_some(match answer {
-                Answer::Scored { score, .. } => score,
-                Answer::Empty | Answer::Failed | Answer::Missing => 0.0,
-            }),
+            score: scorable
+                .then_some(match answer {
+                    Answer::Scored { score, .. } => score,
+                    Answer::Empty | Answer::Failed | Answer::Missing | Answer::Excluded => 0.0,
+                })
+                .filter(|_| answer != Answer::Excluded),
         };
         serde_json::to_writer(&mut *out, &line)?;
         Ok(out.write_all(b"\n")?)
@@ -227,6 +229,10 @@ impl Scored<'_> {
         question: &Question,
         id: &str,
     ) -> anyhow::Result<(Answer, Option<String>)> {
+        let inline = self.phase.scoring.as_ref().is_some_and(Scoring::is_inline);
+        if inline && question.truth.is_none() {
+            return Ok((Answer::Excluded, None));
+        }
         match response.completed.map(|completed| completed.outcome) {
             None | Some(Outcome::Unanswered) => return Ok((Answer::Missing, None)),
             Some(Outcome::Failed(_)) => return Ok((Answer::Failed, None)),
@@ -240,14 +246,12 @@ impl Scored<'_> {
             return Ok((nothing, None));
         }
         if let Some(scorer) = &self.phase.scorer {
-            let answer = scorer.answer(response);
-            if answer.is_empty() {
-                return Ok((Answer::Empty, None));
-            }
             let truth = scorer
                 .truth(question.truth.as_deref().unwrap_or_default())
                 .with_context(|| format!("sample {}", response.sample))?;
-            let judged = scorer.judge(&answer, &truth);
+            let Some(judged) = scorer.judge_response(response, &truth) else {
+                return Ok((Answer::Empty, None));
+            };
             let extracted = judged.extracted.is_some() || !scorer.extracts();
             return Ok((Answer::Scored { score: judged.score, extracted }, judged.extracted));
         }

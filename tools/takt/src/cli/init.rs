@@ -32,6 +32,8 @@ pub(crate) enum Template {
     Offline,
     /// Whether answers are right: a dataset with truths, asked three times and scored
     Accuracy,
+    /// Conversations with tools, eight at a time, each turn after the answer before it
+    Agentic,
     /// Any HTTP service, without a model
     Raw,
 }

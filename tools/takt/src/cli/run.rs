@@ -34,7 +34,8 @@ pub(crate) struct RunArgs {
     /// File of prompts: .jsonl, .json, .csv or .txt [default: made-up prompts, all different]
     #[arg(long, value_name = "FILE", help_heading = "Dataset")]
     pub(crate) dataset: Option<PathBuf>,
-    /// How FILE is written: jsonl, json, csv, text, or a recording: azure, mooncake [default: by its suffix]
+    /// How FILE is written: jsonl, json, csv, text, a recording (azure, mooncake) or conversations (agentic,
+    /// messages, sharegpt, mt-bench) [default: by its suffix]
     #[arg(long, value_name = "FORMAT", requires = "dataset", help_heading = "Dataset")]
     pub(crate) dataset_format: Option<String>,
     /// Column that holds the prompt [default: found by its name]
@@ -70,6 +71,10 @@ pub(crate) struct RunArgs {
     /// Closed loop: keep so many requests in flight
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) concurrency: Option<u32>,
+    /// Conversations: --concurrency keeps so many active, --rate has them arrive; the assistant's part of the
+    /// history is as recorded, or what the model answers [default: by --dataset-format]
+    #[arg(long, value_enum, help_heading = "Load")]
+    pub(crate) history: Option<History>,
     /// Send as fast as the client can, with at most 4096 in flight (load.max_in_flight of a phase)
     #[arg(long, help_heading = "Load")]
     pub(crate) max_throughput: bool,
@@ -125,6 +130,25 @@ pub(crate) enum Arrivals {
     Gamma,
 }
 
+/// What the assistant said before in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum History {
+    /// What the dataset has
+    Recorded,
+    /// What the model answered
+    Live,
+}
+
+impl History {
+    /// Its name in the configuration.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Live => "live",
+        }
+    }
+}
+
 impl Arrivals {
     /// Their name in the configuration.
     pub(crate) fn word(self) -> &'static str {
@@ -147,6 +171,9 @@ Examples:
 
   A recording of a service, ten times as fast: lengths, shared prefixes and times as recorded:
     takt run --url http://127.0.0.1:8000 --model m --dataset mooncake.jsonl --dataset-format mooncake --replay=10
+
+  Conversations, eight at a time, each turn after the answer before it:
+    takt run --url http://127.0.0.1:8000 --model m --dataset mt_bench.jsonl --dataset-format mt-bench --concurrency 8
 
   Any HTTP service; without a dataset one small JSON body is posted over and over:
     takt run --url http://127.0.0.1:8080/echo --api raw --max-throughput --requests 100000

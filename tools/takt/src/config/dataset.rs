@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use takt_dataset::{Columns, Format, Lengths, RecordingFormat};
+use takt_dataset::{Columns, ConversationFormat, Format, Lengths, RecordingFormat};
 use takt_wire::Api;
 
 use super::error::ConfigError;
@@ -18,6 +18,8 @@ pub(crate) enum Source {
     File(FileSource),
     /// A recording of a service: prompts made up in its lengths, with what they shared.
     Recording(RecordingSource),
+    /// Conversations.
+    Conversations(ConversationSource),
     /// Prompts made up from the phase's seed, all different.
     Synthetic {
         /// How many.
@@ -44,11 +46,21 @@ pub(crate) struct RecordingSource {
     pub(crate) format: RecordingFormat,
 }
 
+/// A file of conversations and how it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConversationSource {
+    pub(crate) path: PathBuf,
+    pub(crate) format: ConversationFormat,
+    /// The whole file is one JSON array.
+    pub(crate) array: bool,
+}
+
 /// What `format` can say.
 #[derive(Clone, Copy)]
 enum Form {
     File(Format),
     Recording(RecordingFormat),
+    Conversations(ConversationFormat),
     Synthetic,
 }
 
@@ -67,6 +79,7 @@ impl Source {
         match format {
             Some(Form::Synthetic) => synthetic_from(&table, api, phase, stop),
             Some(Form::Recording(format)) => recording_from(&table, api, format),
+            Some(Form::Conversations(format)) => conversations_from(&table, api, format),
             Some(Form::File(format)) => file_from(&table, api, Some(format)),
             None => file_from(&table, api, None),
         }
@@ -129,6 +142,21 @@ fn recording_from(
     Ok(Source::Recording(RecordingSource { path, format }))
 }
 
+fn conversations_from(
+    table: &Table<'_>,
+    api: Api,
+    format: ConversationFormat,
+) -> Result<Source, ConfigError> {
+    table.only_for(format.name())?;
+    if api != Api::OpenaiChat {
+        let says = format!("conversations are sent with api `openai-chat`, not `{}`", api.as_str());
+        return Err(table.error(says));
+    }
+    let path = table.need("path", "name the file of the conversations")?.path()?;
+    let array = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("json"));
+    Ok(Source::Conversations(ConversationSource { path, format, array }))
+}
+
 fn file_from(table: &Table<'_>, api: Api, format: Option<Format>) -> Result<Source, ConfigError> {
     let path = table.need("path", "name a file, or set `format: synthetic`")?;
     let format = match format {
@@ -148,16 +176,20 @@ fn file_from(table: &Table<'_>, api: Api, format: Option<Format>) -> Result<Sour
 }
 
 pub(super) const SYNTHETIC: &str = "synthetic";
-const FORMATS: [(&str, Form); 7] = [
+const FORMATS: [(&str, Form); 11] = [
     ("jsonl", Form::File(Format::Jsonl)),
     ("json", Form::File(Format::Json)),
     ("csv", Form::File(Format::Csv)),
     ("text", Form::File(Format::Text)),
     ("azure", Form::Recording(RecordingFormat::Azure)),
     ("mooncake", Form::Recording(RecordingFormat::Mooncake)),
+    ("agentic", Form::Conversations(ConversationFormat::Agentic)),
+    ("messages", Form::Conversations(ConversationFormat::Messages)),
+    ("sharegpt", Form::Conversations(ConversationFormat::ShareGpt)),
+    ("mt-bench", Form::Conversations(ConversationFormat::MtBench)),
     (SYNTHETIC, Form::Synthetic),
 ];
-const FORMATS_LATER: [&str; 4] = ["parquet", "sharegpt", "mt-bench", "agentic"];
+const FORMATS_LATER: [&str; 1] = ["parquet"];
 /// About a short question.
 const DEFAULT_WORDS: u32 = 64;
 /// Some ten million tokens.

@@ -169,8 +169,11 @@ pub(crate) static FROM_FILE: Level = Level {
 
 /// Formats of files, as `dataset.format` has them.
 const FILES: &[&str] = &["jsonl", "json", "csv", "text"];
-/// The same, and recordings, which have no columns to choose from.
-const PATHS: &[&str] = &["jsonl", "json", "csv", "text", "azure", "mooncake"];
+/// The same, and what has no columns to choose from: recordings and conversations.
+const PATHS: &[&str] = &[
+    "jsonl", "json", "csv", "text", "azure", "mooncake", "agentic", "messages", "sharegpt",
+    "mt-bench",
+];
 
 pub(crate) static DATASET: Level = Level {
     title: "dataset",
@@ -180,9 +183,10 @@ pub(crate) static DATASET: Level = Level {
         key("path", "path", "", "the file; a relative path is relative to this file").with(PATHS),
         key(
             "format",
-            "`jsonl`, `json`, `csv`, `text`, `azure`, `mooncake` or `synthetic`",
+            "`jsonl`, `json`, `csv`, `text`, `azure`, `mooncake`, `agentic`, `messages`, `sharegpt`, \
+             `mt-bench` or `synthetic`",
             "by the suffix of `path`",
-            "how the file is read, or that prompts are made up",
+            "how the file is read (`agentic` to `mt-bench` hold conversations), or that prompts are made up",
         ),
         key("prompt", "text", "found by its name", "column that holds the prompt").with(FILES),
         key("system", "text", "found by its name", "column that holds a system prompt").with(FILES),
@@ -443,11 +447,16 @@ pub(crate) static SCORE: Level = Level {
     keys: &[
         key(
             "by",
-            "`exact`, `contains`, `regex`, `multiple_choice`, `numeric` or `command`",
+            "`exact`, `contains`, `regex`, `multiple_choice`, `numeric`, `agentic_inline` or `command`",
             "",
             "when an answer is right; required",
         ),
-        key("truth", "text", "", "column of the right answers; required but for `command`"),
+        key(
+            "truth",
+            "text",
+            "",
+            "column of the right answers; required but for `command` and `agentic_inline`",
+        ),
         key("after", "text", "none", "a mark, behind whose last place the truth stands")
             .with(RULES),
         key(
@@ -481,32 +490,103 @@ pub(crate) static LOAD: Level = Level {
     keys: &[
         key(
             "pattern",
-            "`poisson`, `constant`, `gamma`, `ramp`, `trace`, `max_throughput` or `concurrency`",
+            "`poisson`, `constant`, `gamma`, `ramp`, `trace`, `max_throughput`, `concurrency` or \
+             `agentic`",
             "",
             "when requests are sent; required",
         ),
-        key("rate", "number", "", "arrivals a second, on average; of a ramp, where it begins")
-            .with(&["poisson", "constant", "gamma", "ramp"]),
+        key(
+            "rate",
+            "number",
+            "",
+            "arrivals a second, on average; of a ramp, where it begins; agentic: of conversations",
+        )
+        .with(&["poisson", "constant", "gamma", "ramp", "agentic"]),
         key("rate_to", "number", "", "arrivals a second when the phase's `duration` is over")
             .with(&["ramp"]),
         key("arrivals", "`poisson`, `constant` or `gamma`", "poisson", "how they are spaced")
-            .with(&["ramp"]),
+            .with(&["ramp", "agentic"]),
         key(
             "burstiness",
             "number",
             "",
             "the gaps' coefficient of variation is 1/sqrt of it: 1 as poisson, less in bursts",
         )
-        .with(&["gamma", "ramp"]),
+        .with(&["gamma", "ramp", "agentic"]),
         key("path", "path", "the dataset's rows", "a file of times: .csv, .jsonl or .txt")
             .with(&["trace"]),
         key("speed", "number", "1", "how many times as fast as recorded").with(&["trace"]),
-        key("target_concurrency", "whole number", "", "requests kept in flight")
-            .with(&["concurrency"]),
+        key(
+            "target_concurrency",
+            "whole number",
+            "",
+            "requests kept in flight; agentic: conversations kept active, in place of `rate`",
+        )
+        .with(&["concurrency", "agentic"]),
         key("max_in_flight", "whole number", "4096", "the most in flight")
             .with(&["max_throughput"]),
+        key(
+            "history",
+            "`recorded` or `live`",
+            "recorded; mt-bench: live",
+            "what the assistant said before: what the dataset has, or what the model answered",
+        )
+        .with(AGENTIC),
+        key("turn_timeout", "duration", "none", "the longest that a turn may take; it then fails")
+            .with(AGENTIC),
+        key("inject_tool_delay", "true or false", "false", "keep the delays of the dataset")
+            .with(AGENTIC),
+        key(
+            "think_time",
+            "duration, {min, max} or {mean}",
+            "none",
+            "pause before each further turn of a user, where no delay of the dataset is kept",
+        )
+        .with(AGENTIC),
+        key(
+            "enable_salt",
+            "true or false",
+            "false",
+            "mark system messages by pass and conversation, so that no earlier cache serves them",
+        )
+        .with(AGENTIC),
+        key(
+            "num_trajectories_to_issue",
+            "whole number",
+            "the dataset once",
+            "begin so many conversations; past their number they repeat",
+        )
+        .with(AGENTIC),
+        key(
+            "stop_issuing_on_first_user_complete",
+            "true or false",
+            "false",
+            "stop when the first conversation ends that none is left to follow",
+        )
+        .with(AGENTIC),
+        key(
+            "routing_headers",
+            "name or list of them",
+            "X-Session-ID",
+            "headers that carry the conversation's name; [] for none",
+        )
+        .with(AGENTIC),
     ],
-    later: &["history", "turn_timeout", "enable_salt"],
+    later: &[],
+};
+
+const AGENTIC: &[&str] = &["agentic"];
+
+pub(crate) static THINK: Level = Level {
+    title: "phases[].load.think_time",
+    place: "under `think_time` of a load",
+    selector: "",
+    keys: &[
+        key("min", "duration", "", "the shortest"),
+        key("max", "duration", "", "the longest; in between all are equally likely"),
+        key("mean", "duration", "", "of exponential times, in place of the two"),
+    ],
+    later: &[],
 };
 
 /// All of them, to find where a misplaced key belongs, and for the reference.
@@ -527,6 +607,7 @@ pub(crate) static LEVELS: [&Level; 16] = [
     &PHASE,
     &SCORE,
     &LOAD,
+    &THINK,
 ];
 
 /// What a key does, by the title of its level.

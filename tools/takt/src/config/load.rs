@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use takt_dataset::TimesFormat;
 
+use super::agentic::AgenticLoad;
 use super::error::ConfigError;
 use super::keys;
 use super::reader::{Field, Table};
@@ -18,6 +19,7 @@ pub(crate) enum Load {
     Trace { times: Option<TimesFile>, speed: f64 },
     MaxThroughput { max_in_flight: u64 },
     Concurrency { target: u32 },
+    Agentic(Box<AgenticLoad>),
 }
 
 /// How the arrivals of a ramp are spaced.
@@ -35,6 +37,17 @@ pub(crate) struct TimesFile {
     pub(crate) format: TimesFormat,
 }
 
+impl Spacing {
+    /// `arrivals` and `burstiness`.
+    pub(super) fn words(self) -> (&'static str, Option<f64>) {
+        match self {
+            Self::Poisson => ("poisson", None),
+            Self::Constant => ("constant", None),
+            Self::Gamma { burstiness } => ("gamma", Some(burstiness)),
+        }
+    }
+}
+
 impl Load {
     /// Its name in the configuration.
     pub(crate) fn pattern(&self) -> &'static str {
@@ -46,6 +59,7 @@ impl Load {
             Self::Trace { .. } => "trace",
             Self::MaxThroughput { .. } => "max_throughput",
             Self::Concurrency { .. } => "concurrency",
+            Self::Agentic(_) => "agentic",
         }
     }
 
@@ -56,7 +70,10 @@ impl Load {
                 Some(*rate)
             }
             Self::Ramp { from, to, .. } => Some((from + to) / 2.0),
-            Self::Trace { .. } | Self::MaxThroughput { .. } | Self::Concurrency { .. } => None,
+            Self::Trace { .. }
+            | Self::MaxThroughput { .. }
+            | Self::Concurrency { .. }
+            | Self::Agentic(_) => None,
         }
     }
 
@@ -68,7 +85,7 @@ impl Load {
             | Self::Gamma { .. }
             | Self::Ramp { .. }
             | Self::Trace { .. } => true,
-            Self::MaxThroughput { .. } | Self::Concurrency { .. } => false,
+            Self::MaxThroughput { .. } | Self::Concurrency { .. } | Self::Agentic(_) => false,
         }
     }
 
@@ -77,11 +94,20 @@ impl Load {
         match self {
             Self::MaxThroughput { max_in_flight } => Some(*max_in_flight),
             Self::Concurrency { target } => Some((*target).into()),
+            Self::Agentic(agentic) => agentic.target().map(u64::from),
             Self::Poisson { .. }
             | Self::Constant { .. }
             | Self::Gamma { .. }
             | Self::Ramp { .. }
             | Self::Trace { .. } => None,
+        }
+    }
+
+    /// What it says of conversations, if they are its load.
+    pub(crate) fn agentic(&self) -> Option<&AgenticLoad> {
+        match self {
+            Self::Agentic(agentic) => Some(agentic),
+            _ => None,
         }
     }
 
@@ -109,9 +135,8 @@ impl Load {
 
     pub(super) fn read(field: &Field<'_>) -> Result<Self, ConfigError> {
         let table = field.table(&keys::LOAD)?;
-        let says = "poisson, constant, gamma, ramp, trace, max_throughput or concurrency";
-        let pattern =
-            table.need("pattern", says)?.choice(&PATTERNS.map(|w| (w, w)), &["agentic"])?;
+        let says = "poisson, constant, gamma, ramp, trace, max_throughput, concurrency or agentic";
+        let pattern = table.need("pattern", says)?.choice(&PATTERNS.map(|w| (w, w)), &[])?;
         table.only_for(pattern)?;
         Ok(match pattern {
             "poisson" => Self::Poisson { rate: rate(&table, "rate")? },
@@ -127,6 +152,7 @@ impl Load {
                 let bound = table.get("max_in_flight").map(|f| f.count(1, u64::MAX)).transpose()?;
                 Self::MaxThroughput { max_in_flight: bound.unwrap_or(IN_FLIGHT) }
             }
+            "agentic" => Self::Agentic(Box::new(AgenticLoad::read(&table)?)),
             _ => {
                 let target = table.need("target_concurrency", "requests to keep in flight")?;
                 Self::Concurrency { target: target.count(1, TARGET_MAX)? as u32 }
@@ -144,21 +170,25 @@ fn ramp(table: &Table<'_>) -> Result<Load, ConfigError> {
     if from == 0.0 && to == 0.0 {
         return Err(table.error("a ramp from 0 to 0 has no arrivals"));
     }
+    Ok(Load::Ramp { from, to, spacing: spacing(table)? })
+}
+
+/// `arrivals`, and `burstiness` where that takes one.
+pub(super) fn spacing(table: &Table<'_>) -> Result<Spacing, ConfigError> {
     let words = ["poisson", "constant", "gamma"].map(|word| (word, word));
     let arrivals = table.get("arrivals").map(|f| f.choice(&words, &[])).transpose()?;
     let arrivals = arrivals.unwrap_or("poisson");
     if arrivals != "gamma" {
         table.refuse("burstiness", "it is for `arrivals: gamma`")?;
     }
-    let spacing = match arrivals {
+    Ok(match arrivals {
         "poisson" => Spacing::Poisson,
         "constant" => Spacing::Constant,
         _ => Spacing::Gamma { burstiness: burstiness(table)? },
-    };
-    Ok(Load::Ramp { from, to, spacing })
+    })
 }
 
-fn rate(table: &Table<'_>, key: &str) -> Result<f64, ConfigError> {
+pub(super) fn rate(table: &Table<'_>, key: &str) -> Result<f64, ConfigError> {
     within(&table.need(key, "requests a second, on average")?, RATE_MIN, RATE_MAX)
 }
 
@@ -188,12 +218,12 @@ fn within(field: &Field<'_>, least: f64, most: f64) -> Result<f64, ConfigError> 
     }
 }
 
-const PATTERNS: [&str; 7] =
-    ["poisson", "constant", "gamma", "ramp", "trace", "max_throughput", "concurrency"];
+const PATTERNS: [&str; 8] =
+    ["poisson", "constant", "gamma", "ramp", "trace", "max_throughput", "concurrency", "agentic"];
 const RATE_MIN: f64 = 1e-9;
 const RATE_MAX: f64 = 1e9;
 /// Semaphore permits; far above any number of descriptors.
-const TARGET_MAX: u64 = 10_000_000;
+pub(super) const TARGET_MAX: u64 = 10_000_000;
 /// What `max_throughput` keeps in flight when nobody says: enough for 100,000 a second at 40 ms each.
 /// Without a bound a slow server would have the client fill its memory with waiting requests.
 const IN_FLIGHT: u64 = 4_096;

@@ -9,6 +9,7 @@
 //! What is accepted is honoured, what is unknown is refused with the nearest name, and what would do
 //! nothing where it stands is refused too. Secrets are held as [`Secret`], which prints as a mark.
 
+mod agentic;
 mod connections;
 mod dataset;
 mod endpoint;
@@ -40,8 +41,9 @@ use std::path::{Path, PathBuf};
 use takt_net::WaitMode;
 use takt_time::Span;
 
+pub(crate) use agentic::{AgenticLoad, Begin};
 pub(crate) use connections::ConnectionsConfig;
-pub(crate) use dataset::{FileSource, RecordingSource, Source};
+pub(crate) use dataset::{ConversationSource, FileSource, RecordingSource, Source};
 pub(crate) use endpoint::EndpointConfig;
 pub(crate) use error::{ConfigError, nearest};
 pub(crate) use journal::Journal;

@@ -1,9 +1,11 @@
 //! Phases: what load, from which samples, and when it stops.
 
+use takt_dataset::ConversationFormat;
 use takt_record::PhaseKind;
 use takt_time::Span;
 use takt_wire::Api;
 
+use super::agentic;
 use super::dataset::Source;
 use super::endpoint::EndpointConfig;
 use super::error::ConfigError;
@@ -53,6 +55,9 @@ impl Stop {
         }
         if matches!(load, Load::Trace { .. }) {
             phase.refuse("min_duration", "a trace is replayed once")?;
+        }
+        if load.agentic().is_some_and(|agentic| agentic.conversations.is_some()) {
+            phase.refuse("min_duration", "`num_trajectories_to_issue` says when to stop")?;
         }
         if matches!(load, Load::Ramp { .. }) && duration.is_none() {
             return Err(phase.error(
@@ -110,7 +115,7 @@ pub(super) fn read_all(
     for (place, field) in list.items().iter().enumerate() {
         let table = field.table(&keys::PHASE)?;
         let seed = seed.wrapping_add(place as u64);
-        let phase = Phase::read(&table, session.as_ref(), endpoint.api, seed)?;
+        let phase = Phase::read(&table, session.as_ref(), endpoint, seed)?;
         if endpoint.api == Api::Raw
             && !endpoint.body.is_empty()
             && matches!(phase.source, Source::File(_))
@@ -137,18 +142,21 @@ impl Phase {
     fn read(
         table: &Table<'_>,
         session: Option<&Field<'_>>,
-        api: Api,
+        endpoint: &EndpointConfig,
         seed: u64,
     ) -> Result<Self, ConfigError> {
+        let api = endpoint.api;
         let kinds = PhaseKind::ALL.iter().map(|kind| (kind.as_str(), *kind)).collect::<Vec<_>>();
         let kind = match table.get("type") {
             Some(field) => field.choice(&kinds, &[])?,
             None => PhaseKind::Performance,
         };
         table.only_for(kind.as_str())?;
-        let load = Load::read(&table.need("load", "such as {pattern: poisson, rate: 50}")?)?;
+        let said = table.need("load", "such as {pattern: poisson, rate: 50}")?;
+        let mut load = Load::read(&said)?;
         let stop = Stop::read(table, &load)?;
         let mut source = Source::read(table.get("dataset").as_ref(), session, api, table, &stop)?;
+        agentic::settle(&mut load, &source, &stop, endpoint, &said)?;
         if matches!(load, Load::Trace { times: None, .. })
             && !matches!(source, Source::Recording(_))
         {
@@ -195,6 +203,13 @@ impl Phase {
 fn score(table: &Table<'_>, source: &mut Source) -> Result<Option<Scoring>, ConfigError> {
     let Some(field) = table.get("score") else { return Ok(None) };
     let scoring = Scoring::read(&field)?;
+    if scoring.is_inline()
+        && !matches!(source, Source::Conversations(file) if file.format == ConversationFormat::Agentic)
+    {
+        let says =
+            "`agentic_inline` compares turns with recorded ones: a dataset of format `agentic`";
+        return Err(field.error(says));
+    }
     if scoring.truth.is_some() {
         let Source::File(file) = source else {
             let says = "`truth` is a column of a file, and these prompts come from none";
@@ -208,6 +223,9 @@ fn score(table: &Table<'_>, source: &mut Source) -> Result<Option<Scoring>, Conf
 fn repeats(table: &Table<'_>, load: &Load, stop: &Stop) -> Result<u32, ConfigError> {
     if matches!(load, Load::Trace { .. }) {
         table.refuse("repeats", "a trace ends with its last row")?;
+    }
+    if load.agentic().is_some_and(|agentic| agentic.conversations.is_some()) {
+        table.refuse("repeats", "`num_trajectories_to_issue` says when to stop")?;
     }
     for (key, given) in [
         ("requests", stop.requests.is_some()),

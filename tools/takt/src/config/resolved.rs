@@ -12,7 +12,7 @@ use takt_wire::{Api, REDACTED, is_secret_name};
 use super::Config;
 use super::dataset::{SYNTHETIC, Source};
 use super::endpoint::EndpointConfig;
-use super::load::{Load, Spacing};
+use super::load::Load;
 use super::pacer::Pacer;
 use super::phase::Phase;
 use super::publish::{Aggregator, Publish};
@@ -184,11 +184,7 @@ fn load(load: &Load) -> Json {
         Load::Poisson { rate } | Load::Constant { rate } => json!({"rate": rate}),
         Load::Gamma { rate, burstiness } => json!({"rate": rate, "burstiness": burstiness}),
         Load::Ramp { from, to, spacing } => {
-            let (arrivals, burstiness) = match spacing {
-                Spacing::Poisson => ("poisson", None),
-                Spacing::Constant => ("constant", None),
-                Spacing::Gamma { burstiness } => ("gamma", Some(burstiness)),
-            };
+            let (arrivals, burstiness) = spacing.words();
             json!({"rate": from, "rate_to": to, "arrivals": arrivals, "burstiness": burstiness})
         }
         Load::Trace { times, speed } => {
@@ -196,6 +192,7 @@ fn load(load: &Load) -> Json {
         }
         Load::MaxThroughput { max_in_flight } => json!({"max_in_flight": max_in_flight}),
         Load::Concurrency { target } => json!({"target_concurrency": target}),
+        Load::Agentic(agentic) => agentic.to_json(),
     };
     out["pattern"] = json!(load.pattern());
     out
@@ -213,6 +210,9 @@ fn source(source: &Source) -> Json {
         }
         Source::Recording(recording) => {
             json!({"path": absolute(&recording.path), "format": recording.format.name()})
+        }
+        Source::Conversations(file) => {
+            json!({"path": absolute(&file.path), "format": file.format.name()})
         }
         Source::File(file) => json!({
             "path": absolute(&file.path),

@@ -68,6 +68,11 @@ impl Scoring {
                 Rule::MultipleChoice { choices: choices.map_or(CHOICES, |n| n as u8) }
             }
             "numeric" => Rule::Numeric,
+            "agentic_inline" => {
+                table.refuse("truth", "the recorded answers of the conversations are the truth")?;
+                let (truth, after) = (None, None);
+                return Ok(Self { by: By::Rule(Rule::Inline), truth, after, of: Of::All });
+            }
             _ => return Self::command(&table),
         };
         let truth = table.need("truth", "name the column of the dataset with the right answers")?;
@@ -114,6 +119,11 @@ impl Scoring {
         Ok(Some(Self::read(&Field { node: &node, path: format!("phases[{place}].score") })?))
     }
 
+    /// Whether turns are compared with what was recorded in their place.
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self.by, By::Rule(Rule::Inline))
+    }
+
     /// Its name in the configuration.
     pub(crate) fn word(&self) -> &'static str {
         match &self.by {
@@ -122,6 +132,7 @@ impl Scoring {
             By::Rule(Rule::Regex { .. }) => "regex",
             By::Rule(Rule::MultipleChoice { .. }) => "multiple_choice",
             By::Rule(Rule::Numeric) => "numeric",
+            By::Rule(Rule::Inline) => "agentic_inline",
             By::Command(_) => "command",
         }
     }
@@ -143,6 +154,7 @@ impl Scoring {
         out.insert("by".into(), self.word().into());
         out.insert("truth".into(), self.truth.clone().into());
         match &self.by {
+            By::Rule(Rule::Inline) => {}
             By::Rule(rule) => {
                 out.insert("after".into(), self.after.clone().into());
                 out.insert("of".into(), self.of.as_str().into());
@@ -158,7 +170,7 @@ impl Scoring {
                     Rule::MultipleChoice { choices } => {
                         out.insert("choices".into(), (*choices).into());
                     }
-                    Rule::Numeric => {}
+                    Rule::Numeric | Rule::Inline => {}
                 }
             }
             By::Command(program) => {
@@ -180,7 +192,8 @@ fn regex(field: &Field<'_>) -> Result<regex::Regex, ConfigError> {
     })
 }
 
-const WORDS: [&str; 6] = ["exact", "contains", "regex", "multiple_choice", "numeric", "command"];
+const WORDS: [&str; 7] =
+    ["exact", "contains", "regex", "multiple_choice", "numeric", "agentic_inline", "command"];
 /// A to D.
 const CHOICES: u8 = 4;
 /// How long a program may take that says nothing else.

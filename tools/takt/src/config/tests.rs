@@ -1,5 +1,7 @@
 //! The configuration as a user meets it: what is read, and what is said to what cannot be.
 
+mod conversations;
+
 use super::*;
 use takt_wire::Api;
 
@@ -154,12 +156,6 @@ fn k1_what_would_have_no_effect_is_refused() {
         let error = refused(&sweep(from, to));
         assert!(error.contains(expected), "{error}");
     }
-}
-
-#[test]
-fn what_a_later_version_will_have_is_said_to_be_missing_and_not_misspelt() {
-    let error = refused(&sweep("pattern: poisson, rate: 12.5", "pattern: agentic"));
-    assert!(error.contains("not supported by this version"), "{error}");
 }
 
 /// The load of the one phase of a file, with what else the phase says.

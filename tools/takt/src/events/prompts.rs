@@ -36,6 +36,11 @@ impl Prompts {
         match self.phases.get(usize::from(issued.key.phase.0))? {
             Source::None => None,
             Source::Dataset(dataset) => dataset.get(index).map(of_sample),
+            Source::Turns(talks) => {
+                let (talk, turn) = talks.turn(index)?;
+                let messages = serde_json::from_str(&format!("[{}]", talk.prompt(turn))).ok();
+                Some(EventData::Prompt { text: None, messages })
+            }
             Source::Recording(recorded) => {
                 let (recording, texts) = &**recorded;
                 recording.calls().get(index)?;

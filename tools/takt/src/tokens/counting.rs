@@ -110,6 +110,7 @@ impl<F: Fn(&str) -> Option<u32> + Sync> Fold for Counting<'_, F> {
             Record::Phase(record) => Record::Phase(record),
             Record::Issued(record) => Record::Issued(record),
             Record::Token(record) => Record::Token(record),
+            Record::Conversation(record) => Record::Conversation(record),
             Record::Clock(record) => Record::Clock(record),
             Record::Health(record) => Record::Health(record),
         };
@@ -176,6 +177,7 @@ mod tests {
             target_concurrency: Some(1),
             requests: None,
             stream: true,
+            conversations: None,
         };
         SessionPlan {
             session_id: "0".repeat(32),

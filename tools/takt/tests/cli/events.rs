@@ -112,6 +112,7 @@ fn journal(bench: &Bench, records: &[Record<'_>]) -> SessionPlan {
             target_concurrency: None,
             requests: Some(2),
             stream: true,
+            conversations: None,
         }],
         config: json!({
             "endpoint": {"url": "http://127.0.0.1:1", "api": "openai-chat", "model": "m"},
@@ -278,6 +279,7 @@ impl Fold for Counts {
             Record::Error { .. } => "error",
             Record::Completed(_) => "complete",
             Record::Text(_) => "text",
+            Record::Conversation(_) => "conversation",
             Record::Clock(_) => "clock",
             Record::Health(_) => "health",
         };

@@ -1,0 +1,200 @@
+//! The conversations of a simulated phase: drawn from its seed, the same for whoever asks.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use serde_json::{Map, Value, json};
+use takt_actors::{
+    Agentic, AgenticConfig, Around, Begin, Constant, Order, Poisson, Samples, Scripts, TalkText,
+    Think, ThinkTime, TurnPlan, TurnRequests, TurnText, TurnTexts, Until, salted, stream,
+};
+use takt_time::Span;
+use takt_wire::{Api, BodyBuilder, Endpoint, Method, RequestBuilder};
+
+use super::random::{Chance, Purpose};
+use super::scenario::{Load, OrderKind, Phase};
+
+/// A load of conversations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Talks {
+    /// How many are active, or how many arrive a second.
+    pub begin: Beginning,
+    /// How many are begun.
+    pub conversations: Option<u64>,
+    /// The longest delay of a turn; nothing keeps none.
+    pub longest_delay: Span,
+    /// Delays are kept.
+    pub delays: bool,
+    /// Users think, this long in the mean.
+    pub think: Option<Span>,
+    /// See [`AgenticConfig`].
+    pub stop_on_first: bool,
+    /// The model's answers are the history.
+    pub live: bool,
+    /// Marks system messages.
+    pub salt: bool,
+    /// The longest time of a turn.
+    pub turn_timeout: Option<Span>,
+}
+
+/// What begins conversations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Beginning {
+    /// So many are active.
+    Active(u32),
+    /// So many arrive a second, evenly or at random.
+    Arrivals(f64, bool),
+}
+
+impl Talks {
+    /// Any load of conversations.
+    pub(super) fn draw(c: &mut Chance, peaceful: bool) -> Self {
+        let begin = match c.between(0, 3) {
+            0 => Beginning::Arrivals(c.magnitude(2, 5_000) as f64, c.coin()),
+            _ => Beginning::Active(c.magnitude(1, 40) as u32),
+        };
+        let span = |c: &mut Chance| c.span(Span::from_nanos(1), Span::from_secs(2));
+        Self {
+            begin,
+            conversations: c.coin().then(|| c.magnitude(1, 120)),
+            longest_delay: span(c),
+            delays: c.coin(),
+            think: c.per_mille(300).then(|| span(c)),
+            stop_on_first: c.per_mille(200),
+            live: c.coin(),
+            salt: c.per_mille(300),
+            turn_timeout: (!peaceful && c.per_mille(400))
+                .then(|| c.span(Span::from_micros(10), Span::from_secs(5))),
+        }
+    }
+}
+
+impl Phase {
+    /// Puts conversations in the place of whatever it is, now and then.
+    pub(super) fn talk(&mut self, c: &mut Chance, peaceful: bool) {
+        if !c.per_mille(150) {
+            return;
+        }
+        let talks = Talks::draw(c, peaceful);
+        self.samples = self.samples.min(c.magnitude(1, 60) as u32);
+        if let OrderKind::Single(sample) = &mut self.order {
+            *sample = (*sample).min(self.samples - 1);
+        }
+        if talks.conversations.is_some() || matches!(talks.begin, Beginning::Arrivals(..)) {
+            // Passes until then may be very many.
+            self.limits.min_duration = None;
+        }
+        self.load = Load::Agentic(talks);
+    }
+
+    pub(super) fn has_turn_timeout(&self) -> bool {
+        matches!(self.load, Load::Agentic(Talks { turn_timeout: Some(_), .. }))
+    }
+}
+
+/// The turns of a phase's conversations.
+pub(super) fn scripts(phase: &Phase, talks: &Talks) -> Scripts {
+    let mut chance = Chance::new(phase.seed, Purpose::Talks);
+    let longest = talks.longest_delay.as_nanos();
+    let mut scripts = Scripts::default();
+    for _ in 0..phase.samples {
+        let turns = chance.magnitude(1, 12) as u32;
+        let turns: Vec<TurnPlan> = (0..turns)
+            .map(|turn| TurnPlan {
+                number: 2 * turn + 1,
+                delay: chance.coin().then(|| Span::from_nanos(chance.between(1, longest))),
+                is_tool: turn > 0 && chance.per_mille(300),
+            })
+            .collect();
+        scripts.push(turns);
+    }
+    scripts
+}
+
+/// The strategy of a phase.
+pub(super) fn strategy(
+    phase: &Phase,
+    talks: &Talks,
+    order: Order,
+    samples: &Rc<RefCell<dyn Samples>>,
+) -> Agentic {
+    let usable = "rates are drawn between two and five thousand";
+    let gaps = stream(phase.seed, takt_actors::Purpose::Arrivals);
+    let begin = match talks.begin {
+        Beginning::Active(target) => Begin::Concurrency(target),
+        Beginning::Arrivals(rate, true) => {
+            Begin::Arrivals(Box::new(Constant::new(rate).expect(usable)))
+        }
+        Beginning::Arrivals(rate, false) => {
+            Begin::Arrivals(Box::new(Poisson::new(rate, gaps).expect(usable)))
+        }
+    };
+    let limits = &phase.limits;
+    let until = match talks.conversations {
+        Some(count) => Until::Conversations(count),
+        None if limits.requests.is_some() || limits.duration.is_some() => Until::Endless,
+        None => Until::Passes(limits.min_duration),
+    };
+    let config = AgenticConfig {
+        begin,
+        until,
+        recorded_delays: talks.delays,
+        think: talks.think.map(|mean| Think::new(ThinkTime::Exponential(mean), phase.seed)),
+        stop_on_first_complete: talks.stop_on_first,
+        histories: talks.live.then(|| samples.clone()),
+    };
+    Agentic::new(Rc::new(scripts(phase, talks)), order, config)
+}
+
+/// The requests of a phase, as the command makes them.
+pub(super) fn requests(phase: &Phase, talks: &Talks) -> TurnRequests {
+    let mut chance = Chance::new(phase.seed, Purpose::Talks);
+    let api = Api::OpenaiChat;
+    let endpoint = Endpoint::parse("http://10.0.0.1:8000").expect("an address");
+    let builder = RequestBuilder::new(Method::Post, &endpoint, &endpoint.target(api.route()));
+    let builder = builder.expect("a target").streaming(phase.stream);
+    let body = BodyBuilder::new(api, "sim", phase.stream).include_usage(phase.usage);
+    let around = |most: Option<u32>| {
+        let row: Map<String, Value> =
+            most.map(|most| ("max_tokens".to_owned(), Value::from(most))).into_iter().collect();
+        let (before, after) = body.around_messages(Some(&row)).expect("a body");
+        Around { before: before.into(), after: after.into() }
+    };
+    let mut texts = TurnTexts {
+        // The same for every endpoint.
+        builders: vec![builder; ENDPOINTS],
+        talks: Vec::new(),
+        turns: Vec::new(),
+        around: vec![around(phase.max_tokens), around(None)],
+    };
+    let scripts = scripts(phase, talks);
+    let mut sample = 0;
+    for (number, turns) in scripts.lengths().enumerate() {
+        let id = format!("talk-{number}");
+        let system = salted("be brief", &id);
+        let mut messages = system.clone();
+        for turn in 0..turns {
+            if turn > 0 {
+                messages += &format!(",{}", json!({"role": "assistant", "content": "recorded"}));
+            }
+            let text = "word ".repeat(chance.size(1, phase.prompt_bytes).div_ceil(5));
+            let asked = json!({"role": "user", "content": text}).to_string();
+            let from = messages.len() + 1;
+            messages += &format!(",{asked}");
+            let around = sample % 2;
+            texts.turns.push(TurnText { talk: number as u32, asked: from..messages.len(), around });
+            sample += 1;
+        }
+        let (id, system_end) = (id.into(), system.len());
+        texts.talks.push(TalkText { id, messages: messages.into(), system_end });
+    }
+    let mut requests =
+        TurnRequests::new(Rc::new(texts)).routing_headers(vec!["X-Session-ID".into()]);
+    if talks.salt {
+        requests = requests.with_salt();
+    }
+    if talks.live { requests.with_live_history() } else { requests }
+}
+
+/// The most endpoints of a scenario.
+const ENDPOINTS: usize = 4;
