@@ -65,12 +65,16 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Sees whether a header of this name may be sent.
+/// Sees whether a header of this name may be added to requests: none that stands there already.
 ///
 /// # Errors
 /// [`HeaderError`] when it may not.
 pub fn check_header_name(name: &str) -> Result<(), HeaderError> {
-    Header::new(name, "").map(|_| ())
+    let header = Header::new(name, "")?;
+    if header.stands_once() {
+        return Err(HeaderError::Reserved(header.name));
+    }
+    Ok(())
 }
 
 /// The characters of a token (RFC 9110, section 5.6.2).
