@@ -187,7 +187,7 @@ impl Agentic {
         let sample = self.scripts.sample(talk.source, talk.turn);
         let turn = TurnOf { conversation: number, turn: of.number };
         if let Some(due) = talk.due.take() {
-            talk.end.paused = talk.end.paused + due.saturating_since(talk.since);
+            talk.end.paused += due.saturating_since(talk.since);
         }
         // Refused when the phase is over: then the conversation is stopped with it.
         talk.in_flight = pace.issue_turn(sample, scheduled, turn).is_some();
@@ -220,7 +220,7 @@ impl Agentic {
         let talk = self.active.get_mut(&number)?;
         talk.in_flight = false;
         let end = &mut talk.end;
-        end.waited = end.waited + done.times.end.saturating_since(done.times.issued);
+        end.waited += done.times.end.saturating_since(done.times.issued);
         let last = talk.turn + 1 == end.turns;
         let how = match done.outcome {
             Outcome::Ok => {

@@ -53,9 +53,9 @@ pub use records::{
     SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
 };
 pub use result::{
-    ConversationsResult, Counted, Distribution, EndpointCounts, ErrorSample, Goodput,
-    JournalNote, Load, OverTime, Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc,
-    RunState, SloGate, Steady, Tokens, TokensCounted, TurnResult, TwoViews, Verdict, VerdictStatus,
+    ConversationsResult, Counted, Distribution, EndpointCounts, ErrorSample, Goodput, JournalNote,
+    Load, OverTime, Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate,
+    Steady, Tokens, TokensCounted, TurnResult, TwoViews, Verdict, VerdictStatus,
 };
 pub use score::{RepeatScore, Score, Spread};
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};

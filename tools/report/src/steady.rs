@@ -80,9 +80,8 @@ impl SteadyWindow {
     ) {
         let mark = Mark { at, succeeded, tokens };
         match &mut self.marks {
-            Some(_) if self.closed => {}
+            Some(_) | None if self.closed => {}
             Some((_, last)) => *last = mark,
-            None if self.closed => {}
             None if self.level.is_reached(in_flight, ended) => self.marks = Some((mark, mark)),
             None => {}
         }
@@ -142,9 +141,8 @@ impl Level {
         match self {
             Self::InFlight(target) => in_flight >= target,
             // Conversations say so themselves.
-            Self::Active(_) => false,
+            Self::Active(_) | Self::Never => false,
             Self::Throughput => ended >= FILLED * in_flight,
-            Self::Never => false,
         }
     }
 }

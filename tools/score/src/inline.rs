@@ -108,7 +108,7 @@ fn intent(text: &str) -> Option<&str> {
             (is_code(code) && alone).then_some(code)
         })
     };
-    named.last().or_else(|| bare().last())
+    named.last().or_else(|| bare().next_back())
 }
 
 fn is_code(code: &str) -> bool {

@@ -170,14 +170,13 @@ pub(crate) fn prompts(config: &Config) -> anyhow::Result<Vec<Prompts>> {
         let prompts = match known {
             Some((_, prompts)) => prompts.clone(),
             None => match &phase.source {
-                Source::Fixed => Prompts::None,
                 Source::Conversations(file)
                     if phase.load.agentic().is_some_and(|load| !load.live) =>
                 {
                     Prompts::Turns(Rc::new(conversations::read(file)?))
                 }
                 // What a model has answered is in no dataset.
-                Source::Conversations(_) => Prompts::None,
+                Source::Fixed | Source::Conversations(_) => Prompts::None,
                 Source::Recording(source) => {
                     let recording = replay::read(source)?;
                     let texts = Texts::new(&recording, phase.seed);

@@ -32,7 +32,7 @@ fn conversations_are_read_and_written_out_as_they_stand() {
         assert_eq!(format(one), format(other));
         let settled = |phase: &Phase| {
             let agentic = phase.load.agentic().expect("it is agentic").clone();
-            format!("{:?}", agentic).replace("history: None", "history: Some(false)")
+            format!("{agentic:?}").replace("history: None", "history: Some(false)")
         };
         assert_eq!(settled(one), settled(other));
     }
