@@ -204,7 +204,8 @@ fn a_journal_copied_at_any_length_reads_up_to_there() {
             assert_eq!((at + lost, reason), (length as u64, TornReason::Cut));
         }
     }
-    assert!(last > 500, "all but the last blocks");
+    // A block of 1 KiB has fewer than 200 of these records.
+    assert!(last + 200 > expect.len(), "all but the last block: {last} of {}", expect.len());
 }
 
 #[test]

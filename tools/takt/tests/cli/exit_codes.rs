@@ -76,7 +76,7 @@ fn code_2_wrong_input_and_nothing_is_sent() {
         (&["--sol", "x"], "unexpected argument"),
         (&["--rate", "5", "--requests", "1", "--slo", "ttft_ms"], "METRIC=MS"),
         (&["--rate", "-1", "--requests", "1"], "--rate: -1 is below zero"),
-        (&["--rate=-1", "--requests", "1"], "--rate: must be"),
+        (&["--rate=-1", "--requests", "1"], "must be a number above 0"),
         (&["--rate", "5", "--requests", "1", "--slo", "tfft_ms=5"], "did you mean `ttft_ms`?"),
         (&["--rate", "5", "--requests", "1", "--slo", "ttft_ms.p98=5"], "slo.ttft_ms.p98"),
         (&["--rate", "5", "--requests", "1", "--no-stream", "--slo", "ttft_ms=5"], "has no effect"),
