@@ -51,13 +51,17 @@ def threads(process, over, found):
     """CPU seconds of each thread of `process`, by name, as they were last seen, and of what runs beside it."""
     tick = os.sysconf("SC_CLK_TCK")
     while not over.wait(0.1):
+        seen = {}
         for task in Path(f"/proc/{process}/task").glob("*"):
             try:
                 name, rest = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
             except OSError:
                 continue
             user, system = rest.split()[11:13]
-            found[THREADS.get(name, "others")] = (int(user) + int(system)) / tick
+            # Threads without a name of their own have the program's.
+            thread = THREADS.get(name, "others")
+            seen[thread] = seen.get(thread, 0) + (int(user) + int(system)) / tick
+        found.update(seen)
 
 
 THREADS = {"takt": "reactor", "takt-recorder": "recorder", "ZMQbg/IO/0": "ZMQ"}

@@ -72,7 +72,13 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     // As fast as one event a millisecond: an event a read, mostly.
     let timed = ["--ttft", "5ms", "--tpot", "1ms", "--tokens", "64", "--core", "1"];
     let kinds = [
-        ("request", &instant[..], options.requests, 1, &["--api", "raw"][..]),
+        (
+            "request",
+            &instant[..],
+            options.requests,
+            1,
+            &["--api", "openai-chat", "--model", "m", "--no-stream"][..],
+        ),
         ("event", &timed[..], options.streams, 64, &["--model", "m", "--stream"][..]),
     ];
     println!("{:>5}  {:<8}  {:>10}  {:>10}  {:>6}", "round", "of a", "plain us", "TLS us", "ratio");
