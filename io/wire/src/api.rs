@@ -5,7 +5,7 @@
 
 use crate::delta::{BadJson, Delta, TextSink};
 use crate::reader::{Reader, Shape, read};
-use crate::url::Route;
+use crate::url::{Endpoint, Route, ends_with_segments};
 
 /// An inference API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +65,20 @@ impl Api {
             Self::SglangGenerate => Route::Native("generate"),
             Self::Raw => Route::Exact(""),
         }
+    }
+
+    /// The API whose whole route an address ends with, the longest where routes are parts of each other.
+    #[must_use]
+    pub fn named_by(address: &Endpoint) -> Option<Self> {
+        let ends = |api: &Self| match api.route() {
+            Route::Versioned(rest) | Route::Native(rest) => {
+                ends_with_segments(address.base(), rest)
+            }
+            Route::Exact(_) => false,
+        };
+        Self::ALL.into_iter().filter(ends).max_by_key(|api| match api.route() {
+            Route::Versioned(rest) | Route::Native(rest) | Route::Exact(rest) => rest.len(),
+        })
     }
 
     /// Whether answers can be streamed as events; streaming is then the default.
@@ -167,5 +181,22 @@ mod tests {
             assert_eq!(Api::parse(api.as_str()), Some(api));
         }
         assert_eq!(Api::parse("openai"), None);
+    }
+
+    #[test]
+    fn k2_the_whole_route_of_an_api_names_it() {
+        for (address, names) in [
+            ("http://h/v1/chat/completions", Some(Api::OpenaiChat)),
+            ("http://h/v1/completions/", Some(Api::OpenaiCompletions)),
+            ("http://h/v1/responses?x=1", Some(Api::OpenaiResponses)),
+            ("http://h/v1/embeddings", Some(Api::OpenaiEmbeddings)),
+            ("http://h/generate", Some(Api::SglangGenerate)),
+            ("http://h/v1", None),
+            ("http://h/regenerate", None),
+            ("http://h", None),
+        ] {
+            let address = Endpoint::parse(address).expect("it is an address");
+            assert_eq!(Api::named_by(&address), names, "{address}");
+        }
     }
 }

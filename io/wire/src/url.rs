@@ -358,7 +358,8 @@ fn shown(text: &str) -> String {
     format!("{head}{query}")
 }
 
-fn ends_with_segments(path: &str, segments: &str) -> bool {
+/// Whether `path` ends with whole `segments`.
+pub(crate) fn ends_with_segments(path: &str, segments: &str) -> bool {
     path.strip_suffix(segments).is_some_and(|front| front.ends_with('/'))
 }
 

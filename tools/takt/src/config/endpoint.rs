@@ -39,7 +39,7 @@ impl EndpointConfig {
             None => Api::OpenaiChat,
         };
         let urls = table.need("url", "give an address such as http://127.0.0.1:8000")?;
-        let urls = urls.items().iter().map(url).collect::<Result<Vec<_>, _>>()?;
+        let urls = urls.items().iter().map(|at| url(at, api)).collect::<Result<Vec<_>, _>>()?;
         if urls.is_empty() {
             return Err(table.error("`url` is an empty list; give one address at least"));
         }
@@ -77,8 +77,16 @@ impl fmt::Debug for EndpointConfig {
     }
 }
 
-fn url(field: &Field<'_>) -> Result<Endpoint, ConfigError> {
-    Endpoint::parse(field.text()?).map_err(|e| field.error(e.to_string()))
+fn url(field: &Field<'_>, api: Api) -> Result<Endpoint, ConfigError> {
+    let url = Endpoint::parse(field.text()?).map_err(|e| field.error(e.to_string()))?;
+    match Api::named_by(&url) {
+        Some(other) if other != api && api != Api::Raw => Err(field.error(format!(
+            "ends with the route of api `{}`, and the api is `{}`; give the address of the server, or the other api",
+            other.as_str(),
+            api.as_str()
+        ))),
+        _ => Ok(url),
+    }
 }
 
 /// An empty key is none, so that `${KEY:-}` can leave it open.
