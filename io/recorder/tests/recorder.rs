@@ -55,7 +55,7 @@ fn config(journal: Option<JournalConfig>) -> RecorderConfig {
 }
 
 fn publisher(sink: takt_recorder::RingSink) -> SharedPublisher {
-    let config = PublisherConfig { block_bytes: 1024, ..PublisherConfig::default() };
+    let config = PublisherConfig { block_bytes: Block::MIN_CAPACITY, ..PublisherConfig::default() };
     SharedPublisher::new(Publisher::new(Box::new(sink), config))
 }
 
@@ -204,7 +204,7 @@ fn a_journal_copied_at_any_length_reads_up_to_there() {
             assert_eq!((at + lost, reason), (length as u64, TornReason::Cut));
         }
     }
-    // A block of 1 KiB has fewer than 200 of these records.
+    // A block of the smallest size has room for fewer than 200 of these records.
     assert!(last + 200 > expect.len(), "all but the last block: {last} of {}", expect.len());
 }
 

@@ -21,7 +21,7 @@ use crate::{fuzz, tidy};
 const EXAMPLE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Enough to notice what a change broke at once; long runs are for a machine left alone.
-const FUZZ_SECONDS: u64 = 3;
+const FUZZ_INPUTS: u64 = 6000;
 
 /// Crates with examples that run here.
 const EXAMPLES_OF: [&str; 2] = ["engine", "actors"];
@@ -157,8 +157,8 @@ fn fuzzed(root: &Path) -> anyhow::Result<String> {
     if !fuzz::installed() {
         return Ok(format!("corpora of {} targets; {}", targets.len(), fuzz::NOT_INSTALLED));
     }
-    fuzz::each(root, &targets, fuzz::Budget::Repeatable(FUZZ_SECONDS))?;
-    Ok(format!("corpora of {} targets, and each fuzzed for {FUZZ_SECONDS} s", targets.len()))
+    fuzz::each(root, &targets, fuzz::Budget::Repeatable(FUZZ_INPUTS))?;
+    Ok(format!("corpora of {} targets, and {FUZZ_INPUTS} inputs for each", targets.len()))
 }
 
 fn loom(root: &Path) -> anyhow::Result<String> {

@@ -42,16 +42,17 @@ pub(super) fn event(top: &Map<String, Value>, delta: &mut Delta, text: TextSink<
     }
 }
 
-/// A whole answer.
+/// A whole answer. Of one that failed, no text is told: its state stands behind its output.
 pub(super) fn whole(top: &Map<String, Value>, delta: &mut Delta, text: TextSink<'_>) {
-    let output = top.get("output").and_then(Value::as_array);
-    delta.choice = output.is_some();
-    for (place, item) in output.map_or(&[][..], Vec::as_slice).iter().enumerate() {
-        delta.kinds = delta.kinds | read_item(item, place as u64, text);
-    }
     match filled(top.get("status")) {
         Some(state) => end(top, state.as_bytes(), delta),
         None => delta.usage = counts(top.get("usage"), &COUNTS),
+    }
+    let output = top.get("output").and_then(Value::as_array);
+    delta.choice = output.is_some();
+    let text: TextSink<'_> = if delta.error.is_none() { text } else { &mut |_| {} };
+    for (place, item) in output.map_or(&[][..], Vec::as_slice).iter().enumerate() {
+        delta.kinds = delta.kinds | read_item(item, place as u64, text);
     }
 }
 

@@ -17,6 +17,7 @@ fn by(read: impl FnOnce(Option<TextSink<'_>>) -> Result<Delta, BadJson>, keep: b
     let mut texts = Vec::new();
     let mut sink = |text: Text<'_>| texts.push(format!("{text:?}"));
     let delta = read(if keep { Some(&mut sink) } else { None }).map_err(|e| e.to_string())?;
+    assert!(delta.error.is_none() || texts.is_empty(), "nothing is told of an error: {texts:?}");
     Ok((delta, texts))
 }
 

@@ -107,8 +107,10 @@ fn f8_errors_are_found_in_all_their_forms() {
         assert_eq!(responses(&value).0.error.as_deref(), Some(says), "{value}");
     }
     assert_eq!(whole(&failed).0.error.as_deref(), Some("oom"));
-    let queued = whole(&json!({"status": "queued", "output": []})).0;
+    let message = json!({"type": "message", "content": [{"type": "output_text", "text": "half"}]});
+    let (queued, texts) = whole(&json!({"status": "queued", "output": [message]}));
     assert_eq!(queued.error.as_deref(), Some("the response is queued"));
+    assert_eq!(texts, Vec::<String>::new(), "its state stands behind its text");
 }
 
 #[test]
