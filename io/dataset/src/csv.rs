@@ -19,13 +19,14 @@
 use std::borrow::Cow;
 
 use crate::error::{At, Fault};
+use crate::place::Place;
 use crate::row::{Cell, TakeRow};
 use crate::rows::Rows;
 use crate::source::Source;
 use crate::text::Blanks;
 
 pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), At> {
-    each(source, &mut |row, line| rows.take(row, line))
+    each(source, &mut |row, place| rows.take(row, place.line()))
 }
 
 /// Gives each row below the header to `take`, with the line where it starts.
@@ -49,7 +50,7 @@ pub(crate) fn each(source: &mut Source<'_>, take: TakeRow<'_>) -> Result<(), At>
         }
         let names = header.iter().map(|name| Cow::Borrowed(name.as_str()));
         let row: Vec<_> = names.zip(record.fields().map(Cell::Text)).collect();
-        take(&row, line)?;
+        take(&row, Place::of_line(line))?;
     }
     Ok(())
 }
@@ -149,6 +150,6 @@ enum State {
 fn blame(at: At, state: State) -> At {
     match (at.fault, state) {
         (fault @ Fault::RowTooLong { .. }, State::Quoted { opened }) => At::line(opened, fault),
-        (fault, _) => At { line: at.line, fault },
+        (fault, _) => At { line: at.line, column: at.column, fault },
     }
 }

@@ -6,22 +6,27 @@ use std::io;
 use crate::columns::Role;
 use crate::conversation::ConversationFault;
 
-/// A data set that cannot be used: `file:line: reason; how to mend it`.
+/// A data set that cannot be used: `file:line: reason; how to mend it`, before the reason `at byte N: ` (of the
+/// line) where that is known.
 #[derive(Debug)]
 pub struct DatasetError {
     /// The name the caller gave for the input.
     pub file: String,
     /// The physical line, from 1, where there is one to blame.
     pub line: Option<u64>,
+    /// The byte of that line, from 1, where it is known and the fault does not say it itself.
+    pub column: Option<u64>,
     /// What is wrong.
     pub fault: Fault,
 }
 
 impl fmt::Display for DatasetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.file, self.fault),
-            None => write!(f, "{}: {}", self.file, self.fault),
+        let Self { file, fault, .. } = self;
+        match (self.line, self.column) {
+            (Some(line), Some(byte)) => write!(f, "{file}:{line}: at byte {byte}: {fault}"),
+            (Some(line), None) => write!(f, "{file}:{line}: {fault}"),
+            (None, _) => write!(f, "{file}: {fault}"),
         }
     }
 }
@@ -140,7 +145,10 @@ pub enum Fault {
         column: String,
     },
     /// A cell of the wrong type.
-    #[error("column `{column}` must hold {want}, not {found}; {}", remedy_for_kind(.want, .found))]
+    #[error(
+        "column `{column}` must hold {want}, not {found}{}; {}",
+        Beside(.value), remedy_for_kind(.want, .found)
+    )]
     WrongKind {
         /// The column.
         column: String,
@@ -148,6 +156,8 @@ pub enum Fault {
         want: &'static str,
         /// What it holds.
         found: &'static str,
+        /// The same as it stands in the file.
+        value: String,
     },
     /// A prompt of nothing but white space.
     #[error("the prompt in column `{column}` is empty; give it text or remove the row")]
@@ -300,20 +310,22 @@ pub enum Fault {
 #[derive(Debug)]
 pub(crate) struct At {
     pub(crate) line: Option<u64>,
+    pub(crate) column: Option<u64>,
     pub(crate) fault: Fault,
 }
 
 impl At {
     pub(crate) fn line(line: u64, fault: Fault) -> At {
-        At { line: Some(line), fault }
+        At { line: Some(line), column: None, fault }
     }
 
     pub(crate) fn nowhere(fault: Fault) -> At {
-        At { line: None, fault }
+        At { line: None, column: None, fault }
     }
 
     pub(crate) fn in_file(self, file: &str) -> DatasetError {
-        DatasetError { file: file.to_owned(), line: self.line, fault: self.fault }
+        let At { line, column, fault } = self;
+        DatasetError { file: file.to_owned(), line, column, fault }
     }
 }
 
@@ -332,6 +344,18 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let more = if self.0.chars().nth(CHARS_MAX).is_some() { "…" } else { "" };
         write!(f, "`{:.CHARS_MAX$}{more}`", self.0)
+    }
+}
+
+/// The value in brackets, unless its kind has said it.
+struct Beside<'a>(&'a str);
+
+impl fmt::Display for Beside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" | "null" | "{}" | "[]" => Ok(()),
+            value => write!(f, " ({})", Shown(value)),
+        }
     }
 }
 
@@ -374,6 +398,7 @@ fn remedy_for_kind(want: &str, found: &str) -> &'static str {
     match (want, found) {
         ("text" | "text or messages", "a number" | "a boolean") => "put the value in quotes",
         ("text" | "text or messages" | "a string", _) => "give it a string or remove the row",
+        ("a list", _) => "write a list in [ ]",
         (_, "a string") => "write the value without quotes",
         _ => "correct the value or leave it out",
     }

@@ -6,15 +6,16 @@
 //! Whether the inside of a row is JSON is the parser's to say.
 
 use crate::error::{At, Fault};
+use crate::place::Place;
 use crate::row::{TakeRow, kind_of, parse_object};
 use crate::rows::Rows;
 use crate::source::Source;
 
 pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), At> {
-    each(source, &mut |row, line| rows.take(row, line))
+    each(source, &mut |row, place| rows.take(row, place.line()))
 }
 
-/// Gives each row to `take`, with its line.
+/// Gives each row to `take`, with its place.
 pub(crate) fn each(source: &mut Source<'_>, take: TakeRow<'_>) -> Result<(), At> {
     match after_space(source)? {
         None => return Ok(()),
@@ -67,7 +68,7 @@ fn take_row(source: &mut Source<'_>, row: &mut Vec<u8>, take: TakeRow<'_>) -> Re
         };
         return Err(At::line(line, fault));
     }
-    take(&parse_object(text, (line, column), REMEDY)?, line)
+    take(&parse_object(text, (line, column), REMEDY)?, Place::of_text(text, line, column))
 }
 
 /// Follows a value to its end.

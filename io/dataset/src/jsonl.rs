@@ -1,21 +1,23 @@
 //! JSON Lines: an object a line. Lines of nothing but white space are no rows and are skipped.
 
 use crate::error::At;
+use crate::place::Place;
 use crate::row::{TakeRow, parse_object};
 use crate::rows::Rows;
 use crate::source::Source;
 
 pub(crate) fn read(source: &mut Source<'_>, rows: &mut Rows<'_>) -> Result<(), At> {
-    each(source, &mut |row, line| rows.take(row, line))
+    each(source, &mut |row, place| rows.take(row, place.line()))
 }
 
-/// Gives each row to `take`, with its line.
+/// Gives each row to `take`, with its place.
 pub(crate) fn each(source: &mut Source<'_>, take: TakeRow<'_>) -> Result<(), At> {
     let mut line = String::new();
     while source.read_line(&mut line, 0)? {
         if !line.trim().is_empty() {
-            let place = (source.line(), 1);
-            take(&parse_object(&line, place, REMEDY)?, place.0)?;
+            let number = source.line();
+            let row = parse_object(&line, (number, 1), REMEDY)?;
+            take(&row, Place::of_text(&line, number, 1))?;
         }
     }
     Ok(())

@@ -68,6 +68,7 @@ mod format;
 mod json;
 mod jsonl;
 mod params;
+mod place;
 mod recording;
 mod row;
 mod rows;

@@ -68,7 +68,10 @@ pub(crate) enum Kind {
     Text,
     /// Text, unless it starts as a JSON array or object.
     TextOrJson,
-    Json,
+    List,
+    Object,
+    /// A switch in one API, a count in another.
+    SwitchOrCount,
 }
 
 impl Kind {
@@ -96,16 +99,18 @@ impl Kind {
             Kind::TextOrJson if !trimmed.starts_with(['[', '{']) => Ok(Some(cell.into())),
             _ if trimmed.is_empty() => Ok(None),
             // Spreadsheets and data frames write TRUE and True.
-            Kind::Switch => Ok(Some(match trimmed.to_ascii_lowercase().as_str() {
-                "true" => true.into(),
-                "false" => false.into(),
-                _ => cell.into(),
-            })),
+            Kind::Switch | Kind::SwitchOrCount if trimmed.eq_ignore_ascii_case("true") => {
+                Ok(Some(true.into()))
+            }
+            Kind::Switch | Kind::SwitchOrCount if trimmed.eq_ignore_ascii_case("false") => {
+                Ok(Some(false.into()))
+            }
+            Kind::Switch => Ok(Some(cell.into())),
             // What is no JSON stays text, which is then refused as the wrong kind.
-            Kind::Count | Kind::Integer | Kind::Number => {
+            Kind::Count | Kind::Integer | Kind::Number | Kind::SwitchOrCount => {
                 Ok(Some(serde_json::from_str(trimmed).unwrap_or_else(|_| cell.into())))
             }
-            Kind::TextOrJson | Kind::Json => parse(trimmed).map(Some),
+            Kind::TextOrJson | Kind::List | Kind::Object => parse(trimmed).map(Some),
         }
     }
 
@@ -117,7 +122,9 @@ impl Kind {
             Kind::Switch => value.is_boolean(),
             Kind::Text => value.is_string(),
             Kind::TextOrJson => value.is_string() || value.is_array() || value.is_object(),
-            Kind::Json => true,
+            Kind::List => value.is_array(),
+            Kind::Object => value.is_object(),
+            Kind::SwitchOrCount => value.is_boolean() || value.is_u64(),
         }
     }
 
@@ -129,7 +136,9 @@ impl Kind {
             Kind::Switch => "true or false",
             Kind::Text => "a string",
             Kind::TextOrJson => "a string, an array or an object",
-            Kind::Json => "JSON",
+            Kind::List => "a list",
+            Kind::Object => "an object",
+            Kind::SwitchOrCount => "true, false or a whole number",
         }
     }
 }
@@ -162,10 +171,10 @@ const TABLE: [(&str, Kind); 25] = [
     ("chat_template", Kind::Text),
     ("stop", Kind::TextOrJson),
     ("tool_choice", Kind::TextOrJson),
-    ("stop_token_ids", Kind::Json),
-    ("logit_bias", Kind::Json),
-    ("logprobs", Kind::Json),
-    ("tools", Kind::Json),
-    ("response_format", Kind::Json),
-    ("chat_template_kwargs", Kind::Json),
+    ("stop_token_ids", Kind::List),
+    ("logit_bias", Kind::Object),
+    ("logprobs", Kind::SwitchOrCount),
+    ("tools", Kind::List),
+    ("response_format", Kind::Object),
+    ("chat_template_kwargs", Kind::Object),
 ];

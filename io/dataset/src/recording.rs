@@ -103,8 +103,8 @@ impl Recording {
         let mut input = input;
         let mut source = Source::new(&mut input, limits.row_bytes_max);
         let mut so_far = SoFar::new(format, limits);
-        let read = format.each_row(&mut source, &mut |row, line| {
-            so_far.take(row, line).map_err(|fault| At::line(line, fault))
+        let read = format.each_row(&mut source, &mut |row, place| {
+            so_far.take(row, place.line()).map_err(|fault| place.row(fault))
         });
         read.and_then(|()| so_far.finish(stem(file))).map_err(|at| at.in_file(file))
     }

@@ -12,13 +12,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::{At, Fault};
+use crate::place::Place;
 use crate::sample::Prompt;
 
 /// Columns in the order of the file.
 pub(crate) type Row<'a> = [(Cow<'a, str>, Cell<'a>)];
 
-/// Whoever takes the rows of a file, each with the line where it starts.
-pub(crate) type TakeRow<'t> = &'t mut dyn FnMut(&Row<'_>, u64) -> Result<(), At>;
+/// Whoever takes the rows of a file, each with its place.
+pub(crate) type TakeRow<'t> = &'t mut dyn for<'a> FnMut(&Row<'a>, Place<'a>) -> Result<(), At>;
 
 /// What stands in a column.
 #[derive(Clone, Copy)]
@@ -76,7 +77,21 @@ impl<'a> Cell<'a> {
     }
 
     pub(crate) fn wrong_kind(self, column: &str, want: &'static str) -> Fault {
-        Fault::WrongKind { column: column.to_owned(), want, found: self.kind() }
+        let value = match self {
+            Cell::Text(text) => text,
+            Cell::Json(raw) => raw.get(),
+        };
+        // What a message shows of it is shorter.
+        let value = value.chars().take(VALUE_CHARS_MAX).collect();
+        Fault::WrongKind { column: column.to_owned(), want, found: self.kind(), value }
+    }
+
+    /// JSON text as it stands in the file.
+    pub(crate) fn json(self) -> Option<&'a str> {
+        match self {
+            Cell::Json(raw) => Some(raw.get()),
+            Cell::Text(_) => None,
+        }
     }
 }
 
@@ -202,3 +217,6 @@ impl<'de> Visitor<'de> for ObjectVisitor {
         Ok(Object(columns))
     }
 }
+
+/// Characters of a wrong value that are kept.
+const VALUE_CHARS_MAX: usize = 100;

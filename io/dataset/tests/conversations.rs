@@ -144,7 +144,7 @@ fn rows_of_metadata_are_no_messages_and_a_delay_of_nothing_is_none() {
         rows(&[
             ("user", json!({"delay_seconds": 0})),
             ("assistant", json!({})),
-            ("user", json!({"delay_seconds": "0.5"}))
+            ("user", json!({"delay_seconds": 0.5}))
         ])
     );
     let set = reads(Agentic, &file);
@@ -179,7 +179,8 @@ fn every_fault_of_an_agentic_file_is_refused_with_its_line() {
     }
     for id in [json!(""), json!(" "), json!(7), json!("é"), json!("a\nb"), json!(null)] {
         let beside = json!({"conversation_id": id});
-        refuses(Agentic, &rows(&[with("user", beside)]), 1, "printable ASCII");
+        let says = format!("must be printable ASCII and not empty, not `{id}`");
+        refuses(Agentic, &rows(&[with("user", beside)]), 1, &says);
     }
     // Numbers.
     refuses(Agentic, &rows(&[with("user", json!({"turn": 0}))]), 1, "must be 1 here, not 0");
@@ -243,16 +244,15 @@ fn every_fault_of_an_agentic_file_is_refused_with_its_line() {
         after(with("tool", json!({"tool_results": results})), what);
     }
     // The rest.
-    for delay in [json!("soon"), json!([1]), json!(true), json!(1e300)] {
+    for delay in
+        [json!("soon"), json!("1"), json!([1]), json!(true), json!(1e300), json!(-1), json!(-0.5)]
+    {
+        let says = format!("`delay_seconds` must be a number of seconds, 0 or more, not `{delay}`");
         let beside = json!({"delay_seconds": delay});
-        refuses(Agentic, &rows(&[with("user", beside)]), 1, "`delay_seconds` must be a number");
+        refuses(Agentic, &rows(&[with("user", beside.clone())]), 1, &says);
+        // It is read of every row, also where no turn begins.
+        second(with("assistant", beside), &says);
     }
-    refuses(
-        Agentic,
-        &rows(&[with("user", json!({"temperature": "hot"}))]),
-        1,
-        "`temperature` must hold",
-    );
     refuses(Agentic, "{\"conversation_id\":\"c\",\"turn\":1,\n", 1, "not JSON");
     refuses(Agentic, "\n[1]", 2, "a row must be an object");
     assert!(read(Agentic, "").is_err_and(|e| e.to_string().contains("empty")));
@@ -263,7 +263,7 @@ fn openai_messages_are_a_conversation_each() {
     let row = json!({"id": "a1", "max_tokens": 4, "messages": [
         {"role": "system", "content": "S"}, {"role": "assistant", "content": "hello"},
         {"role": "user", "content": "q1"}, {"role": "user", "content": "q2"},
-        {"role": "assistant", "content": null, "tool_calls": []},
+        {"role": "assistant", "content": null, "tool_calls": calls()},
         {"role": "tool", "tool_call_id": "k", "content": ""}, {"role": "assistant", "content": "done"}]});
     let set = reads(Messages, &row.to_string());
     let talk = &set.list()[0];
@@ -278,15 +278,16 @@ fn openai_messages_are_a_conversation_each() {
     );
     assert_eq!(talk.turns()[1].params.get("max_tokens"), Some(&json!(4)));
 
-    let array = format!("[{row},\n{row}]");
+    let other = row.to_string().replace("a1", "a2");
+    let array = format!("[{row},\n{other}]");
     let set =
         Conversations::read(array.as_bytes(), "f", Messages, true, &Limits::default()).unwrap();
     assert_eq!(set.list().len(), 2);
     for (messages, what) in [
         (json!([{"role": "user", "content": " "}]), "message 1 says nothing"),
         (json!([{"role": "judge", "content": "x"}]), "role `judge`"),
-        (json!([{"content": "x"}]), "message 1"),
-        (json!([{"role": "user", "content": 3}]), "no text"),
+        (json!([{"content": "x"}]), "message 1 has no `role`"),
+        (json!([{"role": "assistant", "content": null, "tool_calls": []}]), "says nothing"),
         (json!("hi"), "must hold a list"),
     ] {
         refuses(Messages, &json!({"messages": messages}).to_string(), 1, what);
@@ -313,7 +314,12 @@ fn sharegpt_leaves_out_what_nobody_asked_for() {
     assert!(!set.list()[1].system().is_empty());
     let nobody = json!([{"conversations": [{"from": "cat", "value": "x"}]}]);
     refuses(ShareGpt, &nobody.to_string(), 1, "`cat`, which is nobody");
-    refuses(ShareGpt, "[{\"conversations\": [{\"from\": \"human\"}]}]", 1, "missing field `value`");
+    refuses(
+        ShareGpt,
+        "[{\"conversations\": [{\"from\": \"human\"}]}]",
+        1,
+        "piece 1 has no `value`",
+    );
 }
 
 #[test]
@@ -325,8 +331,160 @@ fn mt_bench_has_turns_and_no_answers() {
     assert_eq!(talk.turns()[1].number, 3);
     assert_eq!(talk.answer(&talk.turns()[0]), "");
     assert_eq!(texts(talk.asked(&talk.turns()[1])), [json!({"role": "user", "content": "two"})]);
-    refuses(MtBench, "{\"turns\": []}", 1, "says nothing");
-    refuses(MtBench, "{\"turns\": [1]}", 1, "invalid type");
+    refuses(MtBench, "{\"turns\": []}", 1, "`turns` is empty");
+    refuses(MtBench, "{\"turns\": [\"a\", \" \"]}", 1, "turn 2 of `turns` says nothing");
+}
+
+/// A row of each format that is right.
+fn good(format: ConversationFormat) -> Value {
+    match format {
+        Agentic => json!({"conversation_id": "c", "turn": 1, "role": "user", "content": "x"}),
+        Messages => json!({"id": "c", "messages": [{"role": "user", "content": "x"}]}),
+        ShareGpt => json!({"id": "c", "conversations": [{"from": "human", "value": "x"}]}),
+        MtBench => json!({"question_id": 1, "turns": ["x"]}),
+    }
+}
+
+/// A file of these rows, each on a line of its own.
+fn file_of(format: ConversationFormat, rows: &[Value]) -> String {
+    let rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+    match format {
+        ShareGpt => format!("[\n{}\n]", rows.join(",\n")),
+        _ => rows.join("\n"),
+    }
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_refused_in_every_format_with_its_place_and_itself() {
+    let everywhere = [
+        ("/max_tokens", json!("16")),
+        ("/temperature", json!("hot")),
+        ("/tools", json!("x")),
+        ("/tools", json!({"type": "function"})),
+        ("/logit_bias", json!([1])),
+        ("/stop_token_ids", json!(2)),
+        ("/logprobs", json!("yes")),
+        ("/response_format", json!("json")),
+        ("/chat_template_kwargs", json!(true)),
+    ];
+    let of_format = |format| -> Vec<(&str, Value)> {
+        match format {
+            Agentic => vec![
+                ("/conversation_id", json!(7)),
+                ("/turn", json!("1")),
+                ("/role", json!(["user"])),
+                ("/content", json!(3)),
+                ("/content", json!(["x"])),
+                ("/system", json!(7)),
+                ("/name", json!(true)),
+            ],
+            Messages => vec![
+                ("/id", json!({"a": 1})),
+                ("/id", json!(1.5)),
+                ("/messages", json!("hi")),
+                ("/messages/0", json!("hi")),
+                ("/messages/0/role", json!(7)),
+                ("/messages/0/content", json!(3)),
+                ("/messages/0/content", json!([7])),
+                ("/messages/0/name", json!(1)),
+                ("/messages/0/tool_calls", json!("bash")),
+                ("/messages/0/tool_call_id", json!(1)),
+                ("/messages/0/reasoning_content", json!([])),
+            ],
+            ShareGpt => vec![
+                ("/id", json!([])),
+                ("/conversations", json!({})),
+                ("/conversations/0", json!(["human", "x"])),
+                ("/conversations/0/from", json!(1)),
+                ("/conversations/0/value", json!(1)),
+            ],
+            MtBench => vec![
+                ("/question_id", json!(true)),
+                ("/turns", json!("x")),
+                ("/turns/0", json!(1)),
+                ("/turns/0", json!({"text": "x"})),
+            ],
+        }
+    };
+    for format in ConversationFormat::ALL {
+        let sampled = matches!(format, Agentic | Messages);
+        let common = everywhere.iter().filter(|_| sampled).cloned();
+        for (path, wrong) in common.chain(of_format(format)) {
+            // Before it a row that is right, in a file that is right without the other.
+            let mut before = good(format);
+            for key in ["conversation_id", "id", "question_id"] {
+                if let Some(name) = before.get_mut(key) {
+                    *name = json!("before");
+                }
+            }
+            let mut row = good(format);
+            let (parent, key) = path.rsplit_once('/').expect("a path has a slash");
+            match row.pointer_mut(parent).expect("the place is there") {
+                Value::Array(list) => list[key.parse::<usize>().expect("a number")] = wrong.clone(),
+                place => place[key] = wrong.clone(),
+            }
+            let file = file_of(format, &[before.clone(), row]);
+            let error = read(format, &file).map(|set| format!("{:?}", set.list())).unwrap_err();
+            let says = error.to_string();
+            let line = if format == ShareGpt { 3 } else { 2 };
+            assert_eq!(error.line, Some(line), "{format:?} {path}: {says}");
+            // The byte is where the value begins.
+            let text = file.lines().nth(line as usize - 1).expect("the line is there");
+            let at = error.column.unwrap_or_else(|| panic!("{format:?} {path}: no byte: {says}"));
+            let rest = &text[at as usize - 1..];
+            let inner = wrong.as_array().and_then(|list| list.first());
+            let there = [Some(&wrong), inner];
+            assert!(
+                there.iter().flatten().any(|value| rest.starts_with(&value.to_string())),
+                "{format:?} {path}: {says}: at {rest}"
+            );
+            assert!(says.contains("; "), "no remedy: {says}");
+            assert!(read(format, &file_of(format, &[before, good(format)])).is_ok());
+        }
+    }
+}
+
+#[test]
+fn the_place_is_that_of_the_value_in_rows_of_several_lines() {
+    let row = "[{\"id\": 1,\n  \"messages\": [\n    {\"role\": \"user\", \"content\": 7}]}]";
+    let error = Conversations::read(row.as_bytes(), "f", Messages, true, &Limits::default());
+    let says = error.unwrap_err().to_string();
+    let expect =
+        "f:3: at byte 33: column `content of message 1` must hold text, not a number (`7`); ";
+    assert!(says.starts_with(expect), "{says}");
+}
+
+#[test]
+fn one_name_for_two_conversations_is_refused_with_both_lines_in_every_format() {
+    for format in ConversationFormat::ALL {
+        let mut other = good(format);
+        for key in ["conversation_id", "id", "question_id"] {
+            if let Some(name) = other.get_mut(key) {
+                *name = json!("other");
+            }
+        }
+        let twice = file_of(format, &[good(format), other, good(format)]);
+        let (first, second) = if format == ShareGpt { (2, 4) } else { (1, 3) };
+        let says = match format {
+            Agentic => "goes on here after others began".to_owned(),
+            _ => format!("stands on line {first}, too"),
+        };
+        refuses(format, &twice, second, &says);
+    }
+    // A number and the text of it are one name, and so are a line's name and a name like it.
+    let rows =
+        "{\"question_id\": 8, \"turns\": [\"x\"]}\n{\"question_id\": \"8\", \"turns\": [\"x\"]}";
+    refuses(MtBench, rows, 2, "conversation `8` stands on line 1, too");
+    let rows = "{\"id\": \"line-2\", \"turns\": [\"x\"]}\n{\"turns\": [\"x\"]}";
+    refuses(MtBench, rows, 2, "conversation `line-2` stands on line 1, too");
+}
+
+#[test]
+fn conversations_without_names_are_told_apart_on_one_line() {
+    let row = json!({"conversations": [{"from": "human", "value": "x"}]});
+    let set = reads(ShareGpt, &json!([row, row, row]).to_string());
+    let ids: Vec<_> = set.list().iter().map(|talk| &*talk.id).collect();
+    assert_eq!(ids, ["line-1", "line-1.2", "line-1.3"]);
 }
 
 /// Runs only where the folder of shared data is named.

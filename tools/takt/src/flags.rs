@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
+use takt_dataset::ConversationFormat;
 
 use crate::cli::{Arrivals, EndpointArgs, RunArgs};
 use crate::config::{self, Config, ConfigError, Key, Node, Origin, Value};
@@ -197,7 +198,7 @@ fn put_phases(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
         let why = "is for conversations, which --concurrency keeps active or --rate has arrive";
         return Err(ConfigError::new(Origin::Flag("--history"), "", why).into());
     }
-    let Some((flag, load)) = load(args) else {
+    let Some((flag, load)) = load(tree, args) else {
         let stray = [
             ("--requests", args.requests.is_some()),
             ("--duration", args.duration.is_some()),
@@ -274,10 +275,14 @@ fn arrivals(arrivals: Arrivals) -> (&'static str, Node) {
     ("arrivals", Node::text(arrivals.word(), Origin::Flag("--arrivals")))
 }
 
-/// Whether the flags ask for conversations: by a format whose rows follow one another, or by --history.
-fn talks(args: &RunArgs) -> bool {
-    let format = args.dataset_format.as_deref();
-    args.history.is_some() || matches!(format, Some("agentic" | "messages" | "mt-bench"))
+/// Whether conversations are asked for: by the format of the dataset, or by --history.
+fn talks(tree: &Node, args: &RunArgs) -> bool {
+    let format = || match &tree.get("dataset")?.get("format")?.value {
+        Value::Text(format) => Some(format),
+        _ => None,
+    };
+    let known = |format: &String| ConversationFormat::ALL.iter().any(|of| of.name() == format);
+    args.history.is_some() || format().is_some_and(known)
 }
 
 /// Conversations: `key` says what begins one.
@@ -300,9 +305,9 @@ fn number(value: f64) -> Value {
     number.map_or_else(|| Value::Text(value.to_string()), Value::Number)
 }
 
-fn load(args: &RunArgs) -> Option<(&'static str, Node)> {
+fn load(tree: &Node, args: &RunArgs) -> Option<(&'static str, Node)> {
     if let Some(rate) = args.rate {
-        if talks(args) && args.ramp_to.is_none() {
+        if talks(tree, args) && args.ramp_to.is_none() {
             let at = Origin::Flag("--rate");
             let mut load = agentic(args, "rate", number(rate), &at);
             if let Value::Map(keys) = &mut load.value {
@@ -331,7 +336,7 @@ fn load(args: &RunArgs) -> Option<(&'static str, Node)> {
         return None;
     };
     let at = Origin::Flag(flag);
-    if pattern == "concurrency" && talks(args) {
+    if pattern == "concurrency" && talks(tree, args) {
         let value = value.map(|(_, value)| value);
         return Some((flag, agentic(args, "target_concurrency", value?, &at)));
     }

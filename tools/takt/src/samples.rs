@@ -306,6 +306,13 @@ impl<'c> Maker<'c> {
             }
             let what = format!("what {count} conversations of {file} begin with");
             conversations::log(&all, console);
+            if turns > count {
+                console.info(format!(
+                    "  {} turns after the first of their conversation are not sent: pattern `agentic` sends \
+                     them all",
+                    turns - count
+                ));
+            }
             return Ok((self.held(requests, None), what));
         };
         conversations::log(&all, console);

@@ -10,28 +10,28 @@
 //! recorded between them is the history of the later ones. Token limit and tools of the first user line hold
 //! for the turns that have none.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use takt_time::Span;
 
 use super::Conversations;
 use super::fault::ConversationFault as Bad;
+use super::fields::Fields;
 use super::talk::{Beside, Talk, message};
 use crate::error::{At, Fault};
 use crate::jsonl;
-use crate::params::{self, Params};
+use crate::params::Params;
+use crate::place::Place;
 use crate::row::{Cell, Row};
 use crate::source::Source;
 
 /// Reads the whole file.
 pub(super) fn read(source: &mut Source<'_>, out: &mut Conversations, max: usize) -> Result<(), At> {
     let mut reader = Reader { out, max, rows: 0, seen: BTreeSet::new(), current: None };
-    jsonl::each(source, &mut |row, line| {
-        reader.take(row, line).map_err(|fault| At::line(line, fault))
-    })?;
+    jsonl::each(source, &mut |row, place| reader.take(row, place))?;
     reader.finish();
     Ok(())
 }
@@ -63,65 +63,34 @@ enum Last {
     Calls,
 }
 
-/// The columns of a line that mean something here.
-struct Line<'a> {
-    row: &'a Row<'a>,
-}
-
-impl<'a> Line<'a> {
-    /// The value of a column; `None` when it is not there or null.
-    fn get(&self, name: &str) -> Option<Cell<'a>> {
-        self.cell(name).filter(|cell| !cell.is_null())
-    }
-
-    fn cell(&self, name: &str) -> Option<Cell<'a>> {
-        self.row.iter().find(|(column, _)| column == name).map(|(_, cell)| *cell)
-    }
-
-    fn need(&self, name: &'static str) -> Result<Cell<'a>, Fault> {
-        self.cell(name).ok_or(Fault::Conversation(Bad::Missing(name)))
-    }
-
-    fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Fault> {
-        self.get(name).map_or(Ok(None), Cell::text)
-    }
-
-    /// JSON text as it stands in the file.
-    fn json(&self, name: &str) -> Option<&'a str> {
-        match self.get(name)? {
-            Cell::Json(raw) => Some(raw.get()),
-            Cell::Text(_) => None,
-        }
-    }
-}
-
 impl Reader<'_> {
-    fn take(&mut self, row: &Row<'_>, line: u64) -> Result<(), Fault> {
-        let cells = Line { row };
-        if cells.text("_type")?.as_deref() == Some("dataset_metadata") {
+    fn take<'a>(&mut self, row: &Row<'a>, place: Place<'a>) -> Result<(), At> {
+        let line = Fields::of_row(row, place)?;
+        // A mark of any other kind marks nothing.
+        let mark = line.get("_type").and_then(|cell| cell.text().ok().flatten());
+        if mark.as_deref() == Some("dataset_metadata") {
             return Ok(());
         }
         self.rows += 1;
         if self.rows > self.max {
-            return Err(Fault::TooManyRows { max: self.max });
+            return Err(line.row_fault(Fault::TooManyRows { max: self.max }));
         }
-        for (place, (name, _)) in row.iter().enumerate() {
-            if row[..place].iter().any(|(other, _)| other == name) {
-                return Err(Fault::DuplicateColumn { column: name.to_string() });
-            }
-        }
-        let id = cells.need("conversation_id")?.text()?.filter(|id| is_name(id));
-        let id = id.ok_or(Bad::Id)?;
+        let cell = line.need("conversation_id")?;
+        let id = cell.text().map_err(|fault| line.fault(cell, fault))?;
+        let id = id.filter(|id| is_name(id)).ok_or_else(|| {
+            let found = cell.json().unwrap_or_default();
+            line.fault(cell, Bad::Id(format!("`{found:.CHARS_MAX$}`")))
+        })?;
         if self.current.as_ref().is_none_or(|current| *current.talk.id != *id) {
             self.finish();
             if !self.seen.insert(id.as_ref().into()) {
-                return Err(Bad::Interleaved(id.into_owned().into()).into());
+                return Err(line.fault(cell, Bad::Interleaved(id.into_owned().into())));
             }
-            let talk = Talk::new(&id, line);
+            let talk = Talk::new(&id, place.line());
             self.current = Some(Current { talk, number: 0, last: Last::Answer, first: Vec::new() });
         }
         let Some(current) = &mut self.current else { return Ok(()) };
-        current.take(&cells, line)
+        current.take(&line)
     }
 
     fn finish(&mut self) {
@@ -131,100 +100,93 @@ impl Reader<'_> {
 }
 
 impl Current {
-    fn take(&mut self, line: &Line<'_>, row: u64) -> Result<(), Fault> {
+    fn take(&mut self, line: &Fields<'_, '_>) -> Result<(), At> {
         let number = line.need("turn")?;
         self.number += 1;
-        let found = match number {
-            Cell::Json(raw) => raw.get(),
-            Cell::Text(text) => text,
-        };
+        let found = number.json().unwrap_or_default();
         if found.parse() != Ok(self.number) {
             let found = found.chars().take(CHARS_MAX).collect();
-            return Err(Bad::Number { want: self.number, found }.into());
+            return Err(line.fault(number, Bad::Number { want: self.number, found }));
         }
         let role = line.need("role")?;
         line.need("content")?;
-        let first = !self.talk.has_turns();
         // The whole conversation has one system message, whichever row says it first.
-        if !self.talk.has_system()
-            && let Some(system) = line.text("system")?.filter(|text| !text.is_empty())
-        {
+        let system = line.text("system")?.filter(|text| !text.is_empty());
+        if let Some(system) = system.filter(|_| !self.talk.has_system()) {
             self.talk.system(&message("system", &system));
         }
-        match role.text()?.as_deref() {
+        let delay = delay(line)?;
+        let order = |found, before, want| Err(line.fault(role, Bad::Order { found, before, want }));
+        let first = !self.talk.has_turns();
+        let said = role.text().map_err(|fault| line.fault(role, fault))?;
+        match said.as_deref() {
             Some("user") if self.last == Last::Calls => {
-                Err(order("a user", AFTER_CALLS, "only the results of tools"))
+                order("a user", AFTER_CALLS, "only the results of tools")
             }
-            Some("user") if self.last == Last::User => {
-                Err(order("a user", "a user", "an assistant"))
-            }
-            Some("user") => self.user(line, row, first),
-            Some("assistant") if first => Err(order("an assistant", "nothing", "only a user")),
+            Some("user") if self.last == Last::User => order("a user", "a user", "an assistant"),
+            Some("user") => self.user(line, delay, first),
+            Some("assistant") if first => order("an assistant", "nothing", "only a user"),
             Some("assistant") if matches!(self.last, Last::Answer | Last::Calls) => {
-                Err(order("an assistant", "an assistant", "a user or the results of tools"))
+                order("an assistant", "an assistant", "a user or the results of tools")
             }
             Some("assistant") => self.assistant(line),
-            Some("tool") if first => Err(order("a tool", "nothing", "only a user")),
+            Some("tool") if first => order("a tool", "nothing", "only a user"),
             Some("tool") if self.last != Last::Calls => {
                 let before = match self.last {
                     Last::User => "a user",
                     Last::Tool => "a tool",
                     Last::Answer | Last::Calls => "an answer without tool calls",
                 };
-                Err(order("a tool", before, "a tool only after an answer with tool calls"))
+                order("a tool", before, "a tool only after an answer with tool calls")
             }
-            Some("tool") => self.tool(line, row),
+            Some("tool") => self.tool(line, delay),
             other => {
                 let said = other.map_or_else(|| role.kind().to_owned(), |role| format!("`{role}`"));
-                Err(Bad::Role(said.chars().take(CHARS_MAX).collect()).into())
+                let said = said.chars().take(CHARS_MAX).collect();
+                Err(line.fault(role, Bad::Role(said)))
             }
         }
     }
 
-    fn user(&mut self, line: &Line<'_>, row: u64, first: bool) -> Result<(), Fault> {
-        let content = content(line)?.ok_or(Bad::Silent("a user", ""))?;
-        let beside = self.beside(line, first, false)?;
-        let said = said("user", Some(content), line, &["name"]);
-        self.talk.turn(&said, self.number, row, beside);
+    fn user(&mut self, line: &Fields<'_, '_>, delay: Option<Span>, first: bool) -> Result<(), At> {
+        let content = line.content()?.ok_or_else(|| line.row_fault(Bad::Silent("a user", "")))?;
+        let params = self.params(line, first)?;
+        let said = said("user", Some(content), line, &["name"])?;
+        let beside = Beside { delay, is_tool: false, params };
+        self.talk.turn(&said, self.number, line.line(), beside);
         self.last = Last::User;
         Ok(())
     }
 
-    fn assistant(&mut self, line: &Line<'_>) -> Result<(), Fault> {
-        let content = content(line)?;
-        let calls = line.get("tool_calls").map(|_| calls(line)).transpose()?.unwrap_or(false);
+    fn assistant(&mut self, line: &Fields<'_, '_>) -> Result<(), At> {
+        let content = line.content()?;
+        let calls = calls(line)?;
         if content.is_none() && !calls {
-            return Err(Bad::Silent("an assistant", ", or tool calls").into());
+            return Err(line.row_fault(Bad::Silent("an assistant", ", or tool calls")));
         }
-        let keys: &[&str] = if calls {
-            &["name", "tool_calls", "reasoning_content"]
-        } else {
-            &["name", "reasoning_content"]
+        let said =
+            said("assistant", content.or(Some("null")), line, &["name", "reasoning_content"])?;
+        let said = match line.json("tool_calls").filter(|_| calls) {
+            Some(list) => format!("{},\"tool_calls\":{list}}}", &said[..said.len() - 1]),
+            None => said,
         };
-        let said = said("assistant", content.or(Some("null")), line, keys);
-        self.talk.answer(&said, line.json("intent_codes").map(Into::into));
+        self.talk.answer(&said, intents(line)?.map(Into::into));
         self.last = if calls { Last::Calls } else { Last::Answer };
         Ok(())
     }
 
-    fn tool(&mut self, line: &Line<'_>, row: u64) -> Result<(), Fault> {
-        let beside = self.beside(line, false, true)?;
+    fn tool(&mut self, line: &Fields<'_, '_>, delay: Option<Span>) -> Result<(), At> {
+        let params = self.params(line, false)?;
         let results = results(line)?;
-        self.talk.turn(&results, self.number, row, beside);
+        let beside = Beside { delay, is_tool: true, params };
+        self.talk.turn(&results, self.number, line.line(), beside);
         self.last = Last::Tool;
         Ok(())
     }
 
-    /// Delay and parameters.
-    fn beside(&mut self, line: &Line<'_>, first: bool, is_tool: bool) -> Result<Beside, Fault> {
-        let mut list: Vec<(&'static str, Value)> = Vec::new();
-        for (name, cell) in line.row {
-            if let Some((param, kind)) = params::find(name)
-                && let Some(value) = kind.read(param, *cell)?
-            {
-                list.push((param, value));
-            }
-        }
+    /// Its own parameters, and those of the first user line that it has none of.
+    fn params(&mut self, line: &Fields<'_, '_>, first: bool) -> Result<Params, At> {
+        let mut list = line.params()?;
         limit(&mut list);
         if first {
             let inherits = |name: &&str| INHERITED.contains(name);
@@ -238,7 +200,7 @@ impl Current {
                 list.push((name, value.clone()));
             }
         }
-        Ok(Beside { delay: delay(line)?, is_tool, params: Params::new(list) })
+        Ok(Params::new(list))
     }
 }
 
@@ -252,46 +214,36 @@ fn limit(list: &mut Vec<(&'static str, Value)>) {
     }
 }
 
-/// The message with its columns as they stand in the file.
-fn said(role: &str, content: Option<&str>, line: &Line<'_>, keys: &[&str]) -> String {
+/// The message, with its columns of text as they stand in the file.
+fn said(
+    role: &str,
+    content: Option<&str>,
+    line: &Fields<'_, '_>,
+    texts: &[&str],
+) -> Result<String, At> {
     let mut out = format!("{{\"role\":\"{role}\"");
     if let Some(content) = content {
         // Writing to a string does not fail.
         let _ = write!(out, ",\"content\":{content}");
     }
-    for key in keys {
-        if let Some(json) = line.json(key) {
-            let _ = write!(out, ",\"{key}\":{json}");
+    for name in texts {
+        if let (Some(_), Some(json)) = (line.text(name)?, line.json(name)) {
+            let _ = write!(out, ",\"{name}\":{json}");
         }
     }
     out.push('}');
-    out
+    Ok(out)
 }
 
-/// The content as JSON, if it says anything: text, or a list of parts.
-fn content<'a>(line: &Line<'a>) -> Result<Option<&'a str>, Fault> {
-    let Some(cell) = line.get("content") else { return Ok(None) };
-    let Some(json) = line.json("content") else { return Ok(None) };
-    if let Some(text) = cell.text()? {
-        return Ok(Some(json).filter(|_| !text.trim().is_empty()));
-    }
-    match json.as_bytes().first() {
-        Some(b'[') => {
-            let parts: Vec<Value> = parse(json)?;
-            Ok(Some(json).filter(|_| !parts.is_empty()))
-        }
-        _ => Err(cell.wrong_kind("content", "text")),
-    }
-}
-
-/// Checks tool calls; whether there are any.
-fn calls(line: &Line<'_>) -> Result<bool, Fault> {
-    let bad = |says: String| Fault::from(Bad::Calls(says));
-    let Some(Value::Array(calls)) = line.json("tool_calls").map(parse).transpose()? else {
-        return Err(bad("it must be a list".to_owned()));
-    };
+/// Checks the tool calls of a message; whether there are any.
+pub(super) fn calls(line: &Fields<'_, '_>) -> Result<bool, At> {
+    let Some(cell) = line.get("tool_calls") else { return Ok(false) };
+    let bad = |says: String| line.fault(cell, Bad::Calls(says));
+    let calls = line.list("tool_calls").map_err(|_| bad("it must be a list".to_owned()))?;
+    let calls = calls.unwrap_or_default();
     for (place, call) in calls.iter().enumerate() {
         let place = place + 1;
+        let call: Value = parse(line, call)?;
         let is_text = |value: Option<&Value>| {
             value.and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
         };
@@ -314,14 +266,18 @@ fn calls(line: &Line<'_>) -> Result<bool, Fault> {
 }
 
 /// One message for each result.
-fn results(line: &Line<'_>) -> Result<String, Fault> {
-    let bad = |says: String| Fault::from(Bad::Results(says));
-    let Some(Value::Array(results)) = line.json("tool_results").map(parse).transpose()? else {
+fn results(line: &Fields<'_, '_>) -> Result<String, At> {
+    let bad = |says: String| match line.get("tool_results") {
+        Some(cell) => line.fault(cell, Bad::Results(says)),
+        None => line.row_fault(Bad::Results(says)),
+    };
+    let Ok(Some(results)) = line.list("tool_results") else {
         return Err(bad("a tool row needs a list of them".to_owned()));
     };
     let mut out = String::new();
-    for (place, result) in results.iter().enumerate() {
+    for (place, result) in results.into_iter().enumerate() {
         let place = place + 1;
+        let result: Value = parse(line, result)?;
         let id = result.get("tool_call_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         let Some(id) = id else {
             return Err(bad(format!("result {place} has no `tool_call_id`")));
@@ -338,31 +294,32 @@ fn results(line: &Line<'_>) -> Result<String, Fault> {
     if out.is_empty() { Err(bad("the list is empty".to_owned())) } else { Ok(out) }
 }
 
-/// Nothing, or what is not above 0, is no delay.
-fn delay(line: &Line<'_>) -> Result<Option<Span>, Fault> {
+/// The intents that an answer should name, as JSON.
+fn intents<'a>(line: &Fields<'_, 'a>) -> Result<Option<&'a str>, At> {
+    let intents = line.list("intent_codes")?.unwrap_or_default();
+    if let Some(other) = intents.iter().find(|intent| !intent.get().starts_with('"')) {
+        let says = format!("an intent of `intent_codes` must be text, not {}", other.get());
+        return Err(line.list_fault(other, says));
+    }
+    Ok(line.json("intent_codes"))
+}
+
+/// A number of seconds; nothing and 0 are no delay.
+fn delay(line: &Fields<'_, '_>) -> Result<Option<Span>, At> {
     let Some(cell) = line.get("delay_seconds") else { return Ok(None) };
-    let text = match cell.text()? {
-        Some(text) => text,
-        None => Cow::Borrowed(line.json("delay_seconds").unwrap_or_default()),
-    };
-    let seconds = text
-        .trim()
-        .parse::<f64>()
-        .ok()
-        .filter(|seconds| seconds.is_finite() && *seconds < SECONDS_MAX);
-    let seconds = seconds.ok_or_else(|| Bad::Delay(format!("`{text:.CHARS_MAX$}`")))?;
+    let found = cell.json().unwrap_or_default();
+    // What parses as one and is JSON is a number.
+    let seconds = found.parse::<f64>().ok().filter(|seconds| (0.0..SECONDS_MAX).contains(seconds));
+    let wrong = || line.fault(cell, Bad::Delay(format!("`{found:.CHARS_MAX$}`")));
+    let seconds = seconds.ok_or_else(wrong)?;
     Ok((seconds > 0.0).then(|| Span::from_secs_f64(seconds)))
 }
 
-fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Fault> {
-    serde_json::from_str(json).map_err(|e| {
+fn parse(line: &Fields<'_, '_>, raw: &RawValue) -> Result<Value, At> {
+    serde_json::from_str(raw.get()).map_err(|e| {
         let (message, remedy) = (crate::row::message_of(&e), "correct the value");
-        Fault::Json { message, column: None, remedy }
+        line.fault(Cell::Json(raw), Fault::Json { message, column: None, remedy })
     })
-}
-
-fn order(found: &'static str, before: &'static str, want: &'static str) -> Fault {
-    Bad::Order { found, before, want }.into()
 }
 
 /// Whether it can stand in a header.

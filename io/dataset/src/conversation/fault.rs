@@ -11,8 +11,21 @@ pub enum ConversationFault {
     )]
     Missing(&'static str),
     /// A conversation's name that cannot be sent as a header.
-    #[error("`conversation_id` must be printable ASCII and not empty; rename the conversation")]
-    Id,
+    #[error(
+        "`conversation_id` must be printable ASCII and not empty, not {0}; rename the conversation"
+    )]
+    Id(String),
+    /// A name that an earlier row has.
+    #[error(
+        "conversation `{name}` stands on line {line}, too; rename one of them, or leave their names out: then \
+         their lines name them"
+    )]
+    Twice {
+        /// The name.
+        name: Box<str>,
+        /// The line of the other.
+        line: u64,
+    },
     /// Rows of one conversation with others between them.
     #[error("conversation `{0}` goes on here after others began; put its rows together")]
     Interleaved(Box<str>),
@@ -52,7 +65,10 @@ pub enum ConversationFault {
     #[error("`tool_results`: {0}; write [{{\"tool_call_id\": \"call_1\", \"content\": \"…\"}}]")]
     Results(String),
     /// A delay that is no time.
-    #[error("`delay_seconds` must be a number of seconds, not {0}; correct it or leave it out")]
+    #[error(
+        "`delay_seconds` must be a number of seconds, 0 or more, not {0}; write it without quotes and sign, \
+         or leave it out"
+    )]
     Delay(String),
     /// A list of messages that is none.
     #[error("{0}; correct the row or remove it")]

@@ -1,174 +1,189 @@
 //! Formats with a conversation a row: OpenAI messages, ShareGPT, MT-bench.
 
 use std::borrow::Cow;
-
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 use super::Conversations;
-use super::agentic::is_name;
+use super::agentic::{calls, is_name};
 use super::fault::ConversationFault as Bad;
+use super::fields::Fields;
 use super::talk::{Beside, Talk, message};
-use crate::error::Fault;
-use crate::params::{self, Params};
-use crate::row::{Cell, Row, message_of};
+use crate::error::{At, Fault};
+use crate::params::Params;
+use crate::place::Place;
+use crate::row::{Cell, Row};
 
-/// A row with OpenAI chat messages. What stands between two answers is one turn.
-pub(super) fn messages(row: &Row<'_>, line: u64, out: &mut Conversations) -> Result<(), Fault> {
-    #[derive(Deserialize)]
-    struct Of {
-        role: String,
-        #[serde(default)]
-        content: Value,
-        #[serde(default)]
-        tool_calls: Value,
-    }
-    let list = list(row, "messages")?;
-    let list: Vec<&RawValue> = parse(list)?;
-    let mut talk = begin(row, line, &["id", "conversation_id"])?;
-    let params = params(row)?;
-    let mut unasked = 0;
-    for (place, raw) in list.iter().enumerate() {
-        let place = place + 1;
-        let of: Of = serde_json::from_str(raw.get())
-            .map_err(|e| bad(format!("message {place}: {}", message_of(&e))))?;
-        let silent = match &of.content {
-            Value::Null => true,
-            Value::String(text) => text.trim().is_empty(),
-            Value::Array(parts) => parts.is_empty(),
-            _ => return Err(bad(format!("the content of message {place} is no text"))),
-        };
-        match of.role.as_str() {
-            "system" | "developer" if place == 1 => talk.system(raw.get()),
-            "user" | "tool" | "function" | "system" | "developer" if !silent => {
-                talk.ask(raw.get(), line, beside(&params, of.role == "tool"));
-            }
-            "tool" => talk.ask(raw.get(), line, beside(&params, true)),
-            "assistant" if silent && of.tool_calls.is_null() => {
-                return Err(bad(format!("message {place}, of the assistant, says nothing")));
-            }
-            "assistant" if talk.has_turns() => talk.answer(raw.get(), None),
-            "assistant" => unasked += 1,
-            "user" | "function" | "system" | "developer" => {
-                return Err(bad(format!("message {place} says nothing")));
-            }
-            role => {
-                return Err(bad(format!(
-                    "message {place} has the role `{role:.20}`, which is none"
-                )));
-            }
-        }
-    }
-    end(talk, unasked, out);
-    Ok(())
+/// What the rows of a file have in common.
+pub(super) struct Lists<'o> {
+    out: &'o mut Conversations,
+    max: usize,
+    /// The names so far, each with its line.
+    names: BTreeMap<Box<str>, u64>,
+    /// The line of the last row without a name, and how many it had.
+    unnamed: (u64, u32),
 }
 
-/// A row of ShareGPT: `id`, and `conversations` of `from` and `value`.
-pub(super) fn sharegpt(row: &Row<'_>, line: u64, out: &mut Conversations) -> Result<(), Fault> {
-    #[derive(Deserialize)]
-    struct Piece {
-        from: String,
-        value: String,
+impl<'o> Lists<'o> {
+    /// Takes at most `max` conversations.
+    pub(super) fn new(out: &'o mut Conversations, max: usize) -> Self {
+        Self { out, max, names: BTreeMap::new(), unnamed: (0, 0) }
     }
-    let pieces: Vec<Piece> = parse(list(row, "conversations")?)?;
-    let mut talk = begin(row, line, &["id"])?;
-    let mut unasked = 0;
-    for (place, Piece { from, value }) in pieces.iter().enumerate() {
-        match from.as_str() {
-            "system" if place == 0 => talk.system(&message("system", value)),
-            "human" | "user" => {
-                talk.ask(&message("user", value), line, Beside::default());
+
+    /// A row with OpenAI chat messages. What stands between two answers is one turn.
+    pub(super) fn messages<'a>(&mut self, row: &Row<'a>, place: Place<'a>) -> Result<(), At> {
+        let row = Fields::of_row(row, place)?;
+        let list = list(&row, "messages")?;
+        let mut talk = self.begin(&row, &["id", "conversation_id"])?;
+        let params = Params::new(row.params()?);
+        let mut unasked = 0;
+        for (nth, raw) in list.into_iter().enumerate() {
+            let name = format!("message {}", nth + 1);
+            let bad = |says: &str| row.list_fault(raw, format!("{name} {says}"));
+            let message = row.of_object(raw, name.clone())?;
+            let role = message.text("role")?.ok_or_else(|| bad("has no `role`"))?;
+            let silent = message.content()?.is_none();
+            for text in ["name", "reasoning_content", "reasoning", "tool_call_id"] {
+                message.text(text)?;
             }
-            "system" => talk.ask(&message("system", value), line, Beside::default()),
-            "gpt" | "assistant" | "chatgpt" | "bing" | "bard" | "model" if talk.has_turns() => {
-                talk.answer(&message("assistant", value), None);
-            }
-            "gpt" | "assistant" | "chatgpt" | "bing" | "bard" | "model" => unasked += 1,
-            other => {
-                let says = format!("piece {} is from `{other:.20}`, which is nobody", place + 1);
-                return Err(bad(says));
+            let calls = calls(&message)?;
+            let beside = |is_tool| Beside { delay: None, is_tool, params: params.clone() };
+            match &*role {
+                "system" | "developer" if nth == 0 => talk.system(raw.get()),
+                "tool" => talk.ask(raw.get(), place.line(), beside(true)),
+                "user" | "function" | "system" | "developer" if !silent => {
+                    talk.ask(raw.get(), place.line(), beside(false));
+                }
+                "assistant" if silent && !calls => {
+                    return Err(bad("is the assistant's and says nothing"));
+                }
+                "assistant" if talk.has_turns() => talk.answer(raw.get(), None),
+                "assistant" => unasked += 1,
+                "user" | "function" | "system" | "developer" => return Err(bad("says nothing")),
+                role => return Err(bad(&format!("has the role `{role:.20}`, which is none"))),
             }
         }
+        self.end(talk, unasked);
+        Ok(())
     }
-    end(talk, unasked, out);
-    Ok(())
-}
 
-/// A row of MT-bench: `question_id`, and `turns` of a user.
-pub(super) fn mt_bench(row: &Row<'_>, line: u64, out: &mut Conversations) -> Result<(), Fault> {
-    let turns: Vec<String> = parse(list(row, "turns")?)?;
-    if turns.is_empty() || turns.iter().any(|turn| turn.trim().is_empty()) {
-        return Err(bad("a turn of `turns` says nothing".to_owned()));
-    }
-    let mut talk = begin(row, line, &["question_id", "id"])?;
-    for (place, turn) in turns.iter().enumerate() {
-        // Each of them had an answer, which is not recorded.
-        let number = u32::try_from(2 * place + 1).unwrap_or(u32::MAX);
-        talk.turn(&message("user", turn), number, line, Beside::default());
-    }
-    end(talk, 0, out);
-    Ok(())
-}
-
-/// Takes in what has a turn; counts what has none.
-fn end(talk: Talk, unasked: u64, out: &mut Conversations) {
-    match talk.finish() {
-        Some(talk) => {
-            out.list.push(talk);
-            out.unasked += unasked;
+    /// A row of ShareGPT: `id`, and `conversations` of `from` and `value`.
+    pub(super) fn sharegpt<'a>(&mut self, row: &Row<'a>, place: Place<'a>) -> Result<(), At> {
+        let row = Fields::of_row(row, place)?;
+        let line = place.line();
+        let pieces = list(&row, "conversations")?;
+        let mut talk = self.begin(&row, &["id"])?;
+        let mut unasked = 0;
+        for (nth, raw) in pieces.into_iter().enumerate() {
+            let name = format!("piece {}", nth + 1);
+            let bad = |says: &str| row.list_fault(raw, format!("{name} {says}"));
+            let piece = row.of_object(raw, name.clone())?;
+            let from = piece.text("from")?.ok_or_else(|| bad("has no `from`"))?;
+            let value = piece.text("value")?.ok_or_else(|| bad("has no `value`"))?;
+            match &*from {
+                "system" if nth == 0 => talk.system(&message("system", &value)),
+                "human" | "user" => {
+                    talk.ask(&message("user", &value), line, Beside::default());
+                }
+                "system" => talk.ask(&message("system", &value), line, Beside::default()),
+                "gpt" | "assistant" | "chatgpt" | "bing" | "bard" | "model" => {
+                    if talk.has_turns() {
+                        talk.answer(&message("assistant", &value), None);
+                    } else {
+                        unasked += 1;
+                    }
+                }
+                other => return Err(bad(&format!("is from `{other:.20}`, which is nobody"))),
+            }
         }
-        None => out.left_out += 1,
+        self.end(talk, unasked);
+        Ok(())
     }
-}
 
-/// A conversation under its own name if it has a usable one, else under its line.
-fn begin(row: &Row<'_>, line: u64, names: &[&str]) -> Result<Talk, Fault> {
-    let cell = names.iter().find_map(|name| find(row, name));
-    let name = match cell {
-        Some(Cell::Json(raw)) if raw.get().bytes().all(|b| b.is_ascii_digit()) => {
-            Some(raw.get().to_owned())
+    /// A row of MT-bench: `question_id`, and `turns` of a user.
+    pub(super) fn mt_bench<'a>(&mut self, row: &Row<'a>, place: Place<'a>) -> Result<(), At> {
+        let row = Fields::of_row(row, place)?;
+        let turns = list(&row, "turns")?;
+        if turns.is_empty() {
+            return Err(row.row_fault(Bad::List("`turns` is empty".to_owned())));
         }
-        Some(cell) => cell.text()?.map(Cow::into_owned),
-        None => None,
-    };
-    let name = name.filter(|name| is_name(name)).unwrap_or_else(|| format!("line-{line}"));
-    Ok(Talk::new(&name, line))
-}
-
-fn list<'a>(row: &Row<'a>, column: &'static str) -> Result<&'a str, Fault> {
-    match find(row, column) {
-        Some(Cell::Json(raw)) if raw.get().starts_with('[') => Ok(raw.get()),
-        Some(cell) => Err(cell.wrong_kind(column, "a list")),
-        None => Err(bad(format!("no column `{column}` with the conversation"))),
+        let mut talk = self.begin(&row, &["question_id", "id"])?;
+        for (nth, raw) in turns.into_iter().enumerate() {
+            let bad =
+                |says: &str| row.list_fault(raw, format!("turn {} of `turns` {says}", nth + 1));
+            let cell = Cell::Json(raw);
+            let text = cell.text().map_err(|fault| row.fault(cell, fault))?;
+            let text = text.ok_or_else(|| bad(&format!("must be text, not {}", cell.kind())))?;
+            if text.trim().is_empty() {
+                return Err(bad("says nothing"));
+            }
+            // Each of them had an answer, which is not recorded.
+            let number = u32::try_from(2 * nth + 1).unwrap_or(u32::MAX);
+            talk.turn(&message("user", &text), number, place.line(), Beside::default());
+        }
+        self.end(talk, 0);
+        Ok(())
     }
-}
 
-/// Parameters of the row, which hold for each of its turns.
-fn params(row: &Row<'_>) -> Result<Params, Fault> {
-    let mut list = Vec::new();
-    for (name, cell) in row {
-        if let Some((param, kind)) = params::find(name)
-            && let Some(value) = kind.read(param, *cell)?
-        {
-            list.push((param, value));
+    /// A conversation under its own name if it has a usable one, else under its line.
+    fn begin(&mut self, row: &Fields<'_, '_>, names: &[&str]) -> Result<Talk, At> {
+        let line = row.line();
+        if self.out.list.len() >= self.max {
+            return Err(row.row_fault(Fault::TooManyRows { max: self.max }));
+        }
+        let found = names.iter().find_map(|name| Some((*name, row.get(name)?)));
+        let own = found.map(|(name, cell)| name_in(row, name, cell)).transpose()?.flatten();
+        let name = own.unwrap_or_else(|| self.line_name(line).into());
+        if let Some(&line) = self.names.get(&*name) {
+            let fault = Bad::Twice { name: name.into(), line };
+            return Err(match found {
+                Some((_, cell)) => row.fault(cell, fault),
+                None => row.row_fault(fault),
+            });
+        }
+        self.names.insert((&*name).into(), line);
+        Ok(Talk::new(&name, line))
+    }
+
+    /// Rows of an array may share a line.
+    fn line_name(&mut self, line: u64) -> String {
+        let before = if self.unnamed.0 == line { self.unnamed.1 } else { 0 };
+        self.unnamed = (line, before + 1);
+        if before == 0 { format!("line-{line}") } else { format!("line-{line}.{}", before + 1) }
+    }
+
+    /// Takes in what has a turn; counts what has none.
+    fn end(&mut self, talk: Talk, unasked: u64) {
+        match talk.finish() {
+            Some(talk) => {
+                self.out.list.push(talk);
+                self.out.unasked += unasked;
+            }
+            None => self.out.left_out += 1,
         }
     }
-    Ok(Params::new(list))
 }
 
-fn beside(params: &Params, is_tool: bool) -> Beside {
-    Beside { delay: None, is_tool, params: params.clone() }
+/// The name in `cell`: text that a header can hold, or a whole number. Other text names nothing.
+fn name_in<'a>(
+    row: &Fields<'_, 'a>,
+    column: &str,
+    cell: Cell<'a>,
+) -> Result<Option<Cow<'a, str>>, At> {
+    if let Some(text) = cell.text().map_err(|fault| row.fault(cell, fault))? {
+        return Ok(Some(text).filter(|name| is_name(name)));
+    }
+    match cell.json() {
+        Some(json) if json.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()) => {
+            Ok(Some(json.into()))
+        }
+        _ => Err(row.wrong_kind(cell, column, "text or a whole number")),
+    }
 }
 
-fn find<'a>(row: &Row<'a>, name: &str) -> Option<Cell<'a>> {
-    row.iter().find(|(column, _)| column == name).map(|(_, cell)| *cell).filter(|c| !c.is_null())
-}
-
-fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
-    serde_json::from_str(json).map_err(|e| bad(message_of(&e)))
-}
-
-fn bad(says: String) -> Fault {
-    Bad::List(says).into()
+fn list<'a>(
+    row: &Fields<'_, 'a>,
+    column: &'static str,
+) -> Result<Vec<&'a serde_json::value::RawValue>, At> {
+    let none = || Bad::List(format!("no column `{column}` with the conversation"));
+    row.list(column)?.ok_or_else(|| row.row_fault(none()))
 }

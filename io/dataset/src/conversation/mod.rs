@@ -19,6 +19,7 @@
 
 mod agentic;
 mod fault;
+mod fields;
 mod lists;
 mod talk;
 
@@ -34,6 +35,7 @@ use crate::source::Source;
 use crate::{json, jsonl};
 
 pub use fault::ConversationFault;
+use lists::Lists;
 
 /// How a file holds conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,28 +133,20 @@ impl Conversations {
         let mut input = input;
         let mut source = Source::new(&mut input, limits.row_bytes_max);
         let mut out = Conversations { name: stem(file), list: Vec::new(), left_out: 0, unasked: 0 };
-        let max = limits.rows_max;
-        let read = match format {
-            ConversationFormat::Agentic => agentic::read(&mut source, &mut out, max),
-            ConversationFormat::Messages => {
-                let mut take = |row: &crate::row::Row<'_>, line| {
-                    out.room(max, line)?;
-                    lists::messages(row, line, &mut out).map_err(|fault| At::line(line, fault))
-                };
-                if array {
-                    json::each(&mut source, &mut take)
-                } else {
-                    jsonl::each(&mut source, &mut take)
+        let read = if format == ConversationFormat::Agentic {
+            agentic::read(&mut source, &mut out, limits.rows_max)
+        } else {
+            let mut lists = Lists::new(&mut out, limits.rows_max);
+            match format {
+                ConversationFormat::ShareGpt => {
+                    json::each(&mut source, &mut |row, place| lists.sharegpt(row, place))
                 }
+                ConversationFormat::MtBench => {
+                    jsonl::each(&mut source, &mut |row, place| lists.mt_bench(row, place))
+                }
+                _ if array => json::each(&mut source, &mut |row, place| lists.messages(row, place)),
+                _ => jsonl::each(&mut source, &mut |row, place| lists.messages(row, place)),
             }
-            ConversationFormat::ShareGpt => json::each(&mut source, &mut |row, line| {
-                out.room(max, line)?;
-                lists::sharegpt(row, line, &mut out).map_err(|fault| At::line(line, fault))
-            }),
-            ConversationFormat::MtBench => jsonl::each(&mut source, &mut |row, line| {
-                out.room(max, line)?;
-                lists::mt_bench(row, line, &mut out).map_err(|fault| At::line(line, fault))
-            }),
         };
         read.and_then(
             |()| if out.list.is_empty() { Err(At::nowhere(Fault::Empty)) } else { Ok(()) },
@@ -194,10 +188,6 @@ impl Conversations {
     /// Answers that were left out, since nobody had asked anything yet.
     pub fn unasked(&self) -> u64 {
         self.unasked
-    }
-
-    fn room(&self, max: usize, line: u64) -> Result<(), At> {
-        if self.list.len() < max { Ok(()) } else { Err(At::line(line, Fault::TooManyRows { max })) }
     }
 }
 

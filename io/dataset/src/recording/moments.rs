@@ -52,8 +52,8 @@ pub fn read_times(
     let mut source = Source::new(&mut input, limits.row_bytes_max);
     let mut moments = Moments::new(limits);
     let read = match format {
-        TimesFormat::Recording(format) => format.each_row(&mut source, &mut |row, line| {
-            moments.take(row, format).map_err(|fault| At::line(line, fault))
+        TimesFormat::Recording(format) => format.each_row(&mut source, &mut |row, place| {
+            moments.take(row, format).map_err(|fault| place.row(fault))
         }),
         TimesFormat::Text => seconds(&mut source, &mut moments),
     };

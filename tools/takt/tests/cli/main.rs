@@ -13,6 +13,7 @@ mod cases;
 mod config;
 mod connections;
 mod control;
+mod conversations;
 mod disk;
 mod ending;
 mod events;
