@@ -2,7 +2,8 @@
 //! is accepted is what another reader of the format reads.
 //!
 //! Input: options, split, then the file. Options: bits 0 and 1, the format (JSONL, JSON, CSV, text); bit 2, `b` is
-//! mapped as the prompt; bit 3, `c` as the truth; bit 4, small limits.
+//! mapped as the prompt; bit 3, `c` as the truth; bit 4, small limits; bit 5 (small letters), a file of conversations:
+//! then bits 0 and 1 are its format (agentic, messages, ShareGPT, MT-bench) and bit 2 says that it is an array.
 //!
 //! The other readers are the crate `csv`, serde_json row by row, and `str::split`. takt is stricter than all of
 //! them, so only what it accepts is compared.
@@ -12,8 +13,9 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use takt_dataset::{Columns, Dataset, Format, Limits, Options, Prompt};
+use takt_dataset::{Columns, ConversationFormat, Dataset, Format, Limits, Options, Prompt};
 
+use super::conversations::conversations;
 use super::pieces::{bit, options, pieces};
 
 /// The target.
@@ -24,6 +26,10 @@ pub fn dataset(data: &[u8]) {
     let columns = Columns { prompt: column(2, "b"), system: None, truth: column(3, "c") };
     let limits = Limits { row_bytes_max: 24, rows_max: 2 };
     let limits = if bit(flags, 4) { limits } else { Limits::default() };
+    if bit(flags, 5) {
+        let format = ConversationFormat::ALL[usize::from(flags & 3)];
+        return conversations(file, format, bit(flags, 2), &limits, how);
+    }
     let options = Options { columns, limits };
     let whole = Dataset::read(file, "f", format, &options);
     for (how, room) in [(b'1', 1), (how, 7)] {
@@ -119,14 +125,14 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// Gives a piece a read, and is interrupted before each.
-struct Trickle<'a> {
+pub(super) struct Trickle<'a> {
     pieces: std::vec::IntoIter<&'a [u8]>,
     here: &'a [u8],
     interrupted: bool,
 }
 
 impl<'a> Trickle<'a> {
-    fn new(pieces: Vec<&'a [u8]>) -> Self {
+    pub(super) fn new(pieces: Vec<&'a [u8]>) -> Self {
         Self { pieces: pieces.into_iter(), here: &[], interrupted: false }
     }
 }

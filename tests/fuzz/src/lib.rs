@@ -14,6 +14,7 @@
 
 mod answer;
 mod config;
+mod conversations;
 mod dataset;
 mod endpoint_url;
 mod event_delta;
