@@ -144,7 +144,7 @@ fn missing(row: &Row<'_>, role: Role, column: &str) -> Fault {
         return Fault::NullColumn { role, column: column.to_owned() };
     }
     let present = names(row);
-    let like = nearest(column, present.iter()).cloned();
+    let like = nearest(column, present.iter()).map(|name| name.as_str().into());
     Fault::MissingColumn { role, column: column.to_owned(), present, nearest: like }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::num::NonZeroU64;
 
 use crate::columns::Role;
 use crate::conversation::ConversationFault;
@@ -11,11 +12,11 @@ use crate::conversation::ConversationFault;
 #[derive(Debug)]
 pub struct DatasetError {
     /// The name the caller gave for the input.
-    pub file: String,
+    pub file: Box<str>,
     /// The physical line, from 1, where there is one to blame.
     pub line: Option<u64>,
     /// The byte of that line, from 1, where it is known and the fault does not say it itself.
-    pub column: Option<u64>,
+    pub column: Option<NonZeroU64>,
     /// What is wrong.
     pub fault: Fault,
 }
@@ -128,7 +129,7 @@ pub enum Fault {
         /// The columns of the row.
         present: Vec<String>,
         /// The column whose name is most like it, if any is.
-        nearest: Option<String>,
+        nearest: Option<Box<str>>,
     },
     /// The column chosen from the first row is `null` in this one.
     #[error("column `{column}` for the {role} is null here; give it text or remove the row")]
@@ -157,7 +158,7 @@ pub enum Fault {
         /// What it holds.
         found: &'static str,
         /// The same as it stands in the file.
-        value: String,
+        value: Box<str>,
     },
     /// A prompt of nothing but white space.
     #[error("the prompt in column `{column}` is empty; give it text or remove the row")]
@@ -310,7 +311,7 @@ pub enum Fault {
 #[derive(Debug)]
 pub(crate) struct At {
     pub(crate) line: Option<u64>,
-    pub(crate) column: Option<u64>,
+    pub(crate) column: Option<NonZeroU64>,
     pub(crate) fault: Fault,
 }
 
@@ -325,7 +326,7 @@ impl At {
 
     pub(crate) fn in_file(self, file: &str) -> DatasetError {
         let At { line, column, fault } = self;
-        DatasetError { file: file.to_owned(), line, column, fault }
+        DatasetError { file: file.into(), line, column, fault }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where in a file a row stands, and a piece of the row.
 
+use std::num::NonZeroU64;
+
 use crate::error::{At, Fault};
 
 /// The place of a row, and its text where its cells are pieces of that.
@@ -41,6 +43,6 @@ impl<'a> Place<'a> {
             Some(feed) => (before.len() - feed) as u64,
             None => before.len() as u64 + self.column,
         };
-        At { line: Some(line), column: Some(column), fault }
+        At { line: Some(line), column: NonZeroU64::new(column), fault }
     }
 }

@@ -431,7 +431,7 @@ fn a_value_of_the_wrong_kind_is_refused_in_every_format_with_its_place_and_itsel
             // The byte is where the value begins.
             let text = file.lines().nth(line as usize - 1).expect("the line is there");
             let at = error.column.unwrap_or_else(|| panic!("{format:?} {path}: no byte: {says}"));
-            let rest = &text[at as usize - 1..];
+            let rest = &text[at.get() as usize - 1..];
             let inner = wrong.as_array().and_then(|list| list.first());
             let there = [Some(&wrong), inner];
             assert!(
