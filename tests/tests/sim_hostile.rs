@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use takt_mock::{Fault, HostileConfig, Mode, TimedConfig};
-use takt_record::{Completed, Outcome, Record};
-use takt_tests::sim::{Cuts, Http, Link, Load, Ran, Scenario, Transport, run};
+use takt_record::{Completed, Outcome};
+use takt_tests::sim::{Cuts, Http, Kept, Link, Load, Ran, Scenario, Transport, run};
 use takt_time::{Nanos, Span};
 
 /// Requests one after the other, to a server whose answers meet this fault: 12 tokens, the first after 20 ms,
@@ -38,7 +38,7 @@ fn ran(scenario: &Scenario) -> Ran {
 
 fn completed(ran: &Ran) -> Vec<Completed> {
     let ends = ran.records.iter().filter_map(|record| match record {
-        Record::Completed(completed) => Some(*completed),
+        Kept::Completed(completed) => Some(**completed),
         _ => None,
     });
     ends.collect()

@@ -19,7 +19,7 @@ use takt_record::{
     SessionPlan, SharedPublisher, VerdictStatus,
 };
 use takt_report::RunFold;
-use takt_tests::sim::{Http, Load, Ran, Scenario, Service, Transport, run};
+use takt_tests::sim::{Http, Kept, Load, Ran, Scenario, Service, Transport, run};
 use takt_time::Span;
 
 fn ran(scenario: &Scenario) -> Ran {
@@ -42,7 +42,7 @@ fn http(scenario: &mut Scenario) -> &mut Http {
 
 fn issued(ran: &Ran) -> Vec<Issued> {
     let issued = ran.records.iter().filter_map(|record| match record {
-        Record::Issued(issued) => Some(*issued),
+        Kept::Issued(issued) => Some(*issued),
         _ => None,
     });
     issued.collect()
@@ -50,7 +50,7 @@ fn issued(ran: &Ran) -> Vec<Issued> {
 
 fn completed(ran: &Ran) -> Vec<Completed> {
     let completed = ran.records.iter().filter_map(|record| match record {
-        Record::Completed(completed) => Some(*completed),
+        Kept::Completed(completed) => Some(**completed),
         _ => None,
     });
     completed.collect()

@@ -290,17 +290,20 @@ impl<'a> BlockReader<'a> {
         Self { take: Take::new(bytes), state, read: 0, records, over: false }
     }
 
-    fn step(&mut self) -> Result<Option<Record<'a>>, CodecErrorKind> {
-        if self.read == 0 && !(self.records == 0 && self.take.is_empty()) {
-            let version = self.take.byte()?;
-            if version != CODEC_VERSION {
-                return Err(CodecErrorKind::Version(version));
-            }
+    /// Reads what stands before the first record.
+    fn begin(&mut self) -> Result<(), CodecErrorKind> {
+        if self.records == 0 && self.take.is_empty() {
+            return Ok(());
         }
-        if self.read < self.records {
-            return decode::record(&mut self.take, &mut self.state).map(Some);
+        match self.take.byte()? {
+            CODEC_VERSION => Ok(()),
+            version => Err(CodecErrorKind::Version(version)),
         }
-        if self.take.is_empty() { Ok(None) } else { Err(CodecErrorKind::Trailing) }
+    }
+
+    fn fails(&mut self, kind: CodecErrorKind) -> Option<Result<Record<'a>, CodecError>> {
+        self.over = true;
+        Some(Err(CodecError { record: self.read, kind }))
     }
 }
 
@@ -312,19 +315,24 @@ impl<'a> Iterator for BlockReader<'a> {
         if self.over {
             return None;
         }
-        match self.step() {
-            Ok(Some(record)) => {
+        if self.read == 0
+            && let Err(kind) = self.begin()
+        {
+            return self.fails(kind);
+        }
+        if self.read == self.records {
+            if !self.take.is_empty() {
+                return self.fails(CodecErrorKind::Trailing);
+            }
+            self.over = true;
+            return None;
+        }
+        match decode::record(&mut self.take, &mut self.state) {
+            Ok(record) => {
                 self.read += 1;
                 Some(Ok(record))
             }
-            Ok(None) => {
-                self.over = true;
-                None
-            }
-            Err(kind) => {
-                self.over = true;
-                Some(Err(CodecError { record: self.read, kind }))
-            }
+            Err(kind) => self.fails(kind),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::work::Work;
 type Decoded<T> = Result<T, CodecErrorKind>;
 
 /// Takes one record off `take`.
-#[inline]
+#[inline(always)]
 pub(crate) fn record<'a>(take: &mut Take<'a>, state: &mut State) -> Decoded<Record<'a>> {
     let mut first = take.byte()?;
     if first == tag::PHASE_CHANGE {

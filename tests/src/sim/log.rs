@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex};
 
 use takt_mock::{Event, Truth, TruthSink};
 use takt_record::{
-    Block, BlockSink, Fold, JournalWriter, Record, RequestId, SessionPlan, Text, fold_block,
+    Block, BlockSink, Fold, JournalWriter, Record, RequestId, SessionPlan, fold_block,
 };
 use takt_report::RunFold;
 use takt_time::Nanos;
 
+use super::kept::Kept;
 use super::random::Chance;
 
 /// What became of the records.
 pub(super) struct Received {
     /// All of them in order, their words left out.
-    pub records: Vec<Record<'static>>,
+    pub records: Vec<Kept>,
     /// The report's fold of them.
     pub fold: RunFold,
     /// The journal of them.
@@ -43,22 +44,7 @@ impl Received {
 impl Fold for Received {
     fn fold(&mut self, record: &Record<'_>) {
         self.fold.fold(record);
-        self.records.push(match *record {
-            Record::Error { at, key, failure, .. } => {
-                Record::Error { at, key, failure, message: "" }
-            }
-            Record::Text(Text { at, key, kind, .. }) => {
-                Record::Text(Text { at, key, kind, text: "" })
-            }
-            Record::Session(r) => Record::Session(r),
-            Record::Phase(r) => Record::Phase(r),
-            Record::Issued(r) => Record::Issued(r),
-            Record::Token(r) => Record::Token(r),
-            Record::Completed(r) => Record::Completed(r),
-            Record::Conversation(r) => Record::Conversation(r),
-            Record::Clock(r) => Record::Clock(r),
-            Record::Health(r) => Record::Health(r),
-        });
+        self.records.push(record.into());
     }
 }
 

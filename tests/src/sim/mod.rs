@@ -21,6 +21,7 @@ mod check;
 mod connection;
 mod drive;
 mod host;
+mod kept;
 mod link;
 mod log;
 mod net;
@@ -35,6 +36,7 @@ mod talks;
 
 pub use drive::{Drive, Stuck};
 pub use host::{SimHost, World};
+pub use kept::Kept;
 pub use link::{Cuts, Faults, Link};
 pub use log::Told;
 pub use net::SYSTEM_PATIENCE;

@@ -18,7 +18,7 @@ use takt_engine::{Actor, Addr, Context, System, Target};
 use takt_mock::{Counts, Server, ServerConfig};
 use takt_record::{
     Blame, ConversationsPlan, ErrorKind, FailedBy, Failure, PhasePlan, Publisher, PublisherConfig,
-    PublisherCounters, RampRates, Record, RequestKey, ResultDoc, SessionEvent, SessionPlan,
+    PublisherCounters, RampRates, RequestKey, ResultDoc, SessionEvent, SessionPlan,
     SharedPublisher, Stage,
 };
 use takt_time::{Nanos, Span};
@@ -27,6 +27,7 @@ use takt_wire::{Api, Limits};
 use super::check;
 use super::drive::{Drive, Stuck};
 use super::host::{SimHost, World};
+use super::kept::Kept;
 use super::log::{Fussy, Received, Told, Witness};
 use super::random::{Chance, Purpose};
 use super::samples::Prepared;
@@ -38,7 +39,7 @@ pub struct Ran {
     /// What was run.
     pub scenario: Scenario,
     /// Every record.
-    pub records: Vec<Record<'static>>,
+    pub records: Vec<Kept>,
     /// The session's own account; absent when it never gave one.
     pub outcome: Option<SessionOutcome>,
     /// The report made from the records as they came.
@@ -185,7 +186,7 @@ impl Ran {
     #[must_use]
     pub fn failed(&self) -> Option<(Nanos, FailedBy)> {
         self.records.iter().find_map(|record| match record {
-            Record::Session(session) => match session.event {
+            Kept::Session(session) => match session.event {
                 SessionEvent::Failed(by) => Some((session.at, by)),
                 _ => None,
             },

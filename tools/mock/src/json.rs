@@ -8,6 +8,10 @@ pub(crate) fn number(out: &mut Vec<u8>, number: u64) {
 /// Appends `text` as the inside of a JSON string. What is not UTF-8 becomes U+FFFD, so that the result
 /// always is.
 pub(crate) fn text(out: &mut Vec<u8>, text: &[u8]) {
+    // As ids are: all at once.
+    if text.iter().fold(true, |plain, &byte| plain & is_plain(byte)) {
+        return out.extend_from_slice(text);
+    }
     for chunk in text.utf8_chunks() {
         for &byte in chunk.valid().as_bytes() {
             match byte {
@@ -26,11 +30,26 @@ pub(crate) fn text(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
+/// Stands for itself, and is no part of another character.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, 0x20..0x7f) & (byte != b'"') & (byte != b'\\')
+}
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_bytes_stand_for_themselves() {
+        let mut out = Vec::new();
+        text(&mut out, b"req-7f ~");
+        assert_eq!(out, b"req-7f ~");
+        for byte in [b'"', b'\\', 0, 0x1f, 0x7f, 0x80, 0xff] {
+            assert!(!is_plain(byte), "{byte}");
+        }
+    }
 
     #[test]
     fn any_bytes_become_a_valid_string() {

@@ -1,38 +1,41 @@
 //! Nothing is taken for what it is not, however bad the network: an answer that counts as whole is exactly
 //! the one that the server planned for that request and wrote in full.
 
-use std::collections::BTreeMap;
-
 use takt_mock::{Mode, Plan, PlanKey};
-use takt_record::{Completed, ErrorKind, FinishReason, Outcome, RequestId, TokenSource};
+use takt_record::{
+    Completed, ErrorKind, FinishReason, Outcome, RequestId, RequestKey, TokenSource,
+};
 
 use super::Found;
-use super::lives::Lives;
-use crate::sim::log::Told;
+use super::lives::{Life, Lives, Whole};
 use crate::sim::run::{Ran, name};
 use crate::sim::scenario::{Http, Phase, Transport};
 
-pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
+pub(super) fn check(ran: &Ran, lives: &Lives<'_>, found: &mut Found) {
     let Transport::Http(http) = &ran.scenario.transport else { return };
-    let told = by_id(ran);
-    for (_, _, done) in lives.whole() {
-        let id = RequestId::new(ran.scenario.seed, done.key);
-        let told: &[&Told] = told.get(&id).map_or(&[], Vec::as_slice);
-        found.holds(told.len() <= usize::from(done.attempts), || {
-            format!("{}: came to servers {} times", name(done.key), told.len())
+    for Whole { life, done, .. } in lives.all().filter_map(Life::whole) {
+        let came = life.told().len();
+        found.holds(came <= usize::from(done.attempts), || {
+            format!("{}: came to servers {came} times", name(done.key))
         });
         // What a hostile server makes of an answer is held by those who ask it to.
         if matches!(http.mode, Mode::Hostile(_)) {
             continue;
         }
+        let plan = plan(ran, http, done.key);
+        let planned = plan.as_ref().and_then(Plan::error);
         match done.outcome {
-            Outcome::Ok => whole(ran, http, done, told, found),
+            Outcome::Ok => {
+                found.same(planned, None, || {
+                    format!("{}: planned error of a success", name(done.key))
+                });
+                whole(ran, http, (life, done), plan.as_ref(), found);
+            }
             Outcome::Failed(failure) => {
                 if failure.kind == ErrorKind::HttpStatus {
-                    let answered = told.iter().any(|t| Some(t.status) == failure.status);
+                    let answered = life.told().any(|t| Some(t.status) == failure.status);
                     found.holds(answered, || format!("{}: {failure:?}", name(done.key)));
                 }
-                let planned = planned_error(http, id);
                 if ran.scenario.is_peaceful() {
                     let is_planned = failure.kind == ErrorKind::HttpStatus
                         && failure.status == planned
@@ -47,29 +50,19 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
     }
 }
 
-/// What servers said of each request.
-pub(super) fn by_id(ran: &Ran) -> BTreeMap<RequestId, Vec<&Told>> {
-    let mut by_id: BTreeMap<RequestId, Vec<&Told>> = BTreeMap::new();
-    for told in &ran.told {
-        if let Some(id) = told.id {
-            by_id.entry(id).or_default().push(told);
-        }
-    }
-    by_id
-}
-
 /// The plan of a request.
-pub(super) fn plan(http: &Http, id: RequestId) -> Option<Plan> {
-    match &http.mode {
-        Mode::Timed(timed) => Some(Plan::draw(timed, PlanKey::Id(&id.hex()))),
-        Mode::Scheduler(scheduler) => Some(Plan::draw(&scheduler.answers, PlanKey::Id(&id.hex()))),
-        Mode::Instant(_) | Mode::Hostile(_) => None,
-    }
+pub(super) fn plan(ran: &Ran, http: &Http, key: RequestKey) -> Option<Plan> {
+    let answers = match &http.mode {
+        Mode::Timed(timed) => timed,
+        Mode::Scheduler(scheduler) => &scheduler.answers,
+        Mode::Instant(_) | Mode::Hostile(_) => return None,
+    };
+    Some(Plan::draw(answers, PlanKey::Id(&RequestId::new(ran.scenario.seed, key).hex())))
 }
 
 /// Tokens that the answer to a request has.
-pub(super) fn tokens(http: &Http, phase: &Phase, done: &Completed, id: RequestId) -> u32 {
-    match (&http.mode, plan(http, id)) {
+pub(super) fn tokens(http: &Http, phase: &Phase, done: &Completed, plan: Option<&Plan>) -> u32 {
+    match (&http.mode, plan) {
         (_, Some(plan)) => {
             let limited = phase.max_tokens.filter(|_| done.sample.is_multiple_of(2));
             plan.tokens().min(limited.unwrap_or(u32::MAX))
@@ -79,10 +72,6 @@ pub(super) fn tokens(http: &Http, phase: &Phase, done: &Completed, id: RequestId
             unreachable!("asked of planned answers")
         }
     }
-}
-
-fn planned_error(http: &Http, id: RequestId) -> Option<u16> {
-    plan(http, id).and_then(|plan| plan.error())
 }
 
 /// Requests are given up by a stop, by a drain that runs out, and at the end by undrained phases.
@@ -95,18 +84,21 @@ fn given_up(ran: &Ran, done: &Completed, found: &mut Found) {
     found.holds(reason, || format!("{}: given up without a reason", name(done.key)));
 }
 
-fn whole(ran: &Ran, http: &Http, done: &Completed, told: &[&Told], found: &mut Found) {
+fn whole(
+    ran: &Ran,
+    http: &Http,
+    (life, done): (Life<'_>, &Completed),
+    plan: Option<&Plan>,
+    found: &mut Found,
+) {
     let name = || name(done.key);
     let phase = &ran.scenario.phases[usize::from(done.key.phase.0)];
-    let id = RequestId::new(ran.scenario.seed, done.key);
-    let planned = planned_error(http, id);
-    found.same(planned, None, || format!("{}: planned error of a success", name()));
     found.same(done.status, Some(200), || format!("{}: status", name()));
-    let written = told.iter().find(|t| t.complete);
+    let written = life.told().find(|t| t.complete);
     found.holds(written.is_some(), || format!("{}: whole, but no server wrote it", name()));
     let Some(written) = written else { return };
     found.same(written.streamed, phase.stream, || format!("{}: streamed", name()));
-    let tokens = tokens(http, phase, done, id);
+    let tokens = tokens(http, phase, done, plan);
     let timed = !matches!(http.mode, Mode::Instant(_));
     if timed {
         found.same(written.tokens, tokens, || format!("{}: tokens written", name()));
@@ -133,7 +125,7 @@ fn whole(ran: &Ran, http: &Http, done: &Completed, told: &[&Told], found: &mut F
             format!("{}: estimate", name())
         });
     }
-    if let Some(plan) = plan(http, id) {
+    if let Some(plan) = plan {
         let cut = plan.tokens() > tokens;
         let finish = if cut { FinishReason::Length } else { FinishReason::Stop };
         found.same(done.finish, Some(finish), || format!("{}: finish reason", name()));

@@ -1,9 +1,10 @@
 //! In flight is issued minus ended, and never more than a closed loop or a bound allows: the sum over all
 //! phases, so that the cap holds over the boundary of an undrained phase too.
 
-use takt_record::{PhaseEvent, Record};
+use takt_record::PhaseEvent;
 
 use super::Found;
+use crate::sim::kept::Kept;
 use crate::sim::run::{Ran, name};
 use crate::sim::scenario::{Load, Transport};
 use crate::sim::talks::{Beginning, Talks};
@@ -13,14 +14,14 @@ pub(super) fn check(ran: &Ran, found: &mut Found) {
     let mut in_flight = vec![0i64; scenario.phases.len()];
     for record in &ran.records {
         match record {
-            Record::Phase(phase) => {
+            Kept::Phase(phase) => {
                 if let PhaseEvent::Started { inherited } = phase.event {
                     let sum: i64 = in_flight.iter().sum();
                     let of = || format!("inherited by phase {}", phase.phase.0);
                     found.same(i64::from(inherited), sum, of);
                 }
             }
-            Record::Issued(issued) => {
+            Kept::Issued(issued) => {
                 let phase = usize::from(issued.key.phase.0);
                 in_flight[phase] += 1;
                 let sum: i64 = in_flight.iter().sum();
@@ -41,7 +42,7 @@ pub(super) fn check(ran: &Ran, found: &mut Found) {
                     format!("{}: {sum} in flight where {cap:?} are allowed", name(issued.key))
                 });
             }
-            Record::Completed(done) => {
+            Kept::Completed(done) => {
                 in_flight[usize::from(done.key.phase.0)] -= 1;
                 let rest = in_flight[usize::from(done.key.phase.0)];
                 found.holds(rest >= 0, || format!("{}: ended before it began", name(done.key)));

@@ -1,37 +1,35 @@
 //! Over a network that adds nothing but its latency the client measures what the server planned, plus the
 //! latency, to the nanosecond: arrival, each token, the end.
 
-use takt_mock::Mode;
-use takt_record::{Completed, ErrorKind, Failure, Outcome, RequestId};
+use takt_mock::{Mode, Plan};
+use takt_record::{Completed, ErrorKind, Failure, Outcome};
 use takt_time::Nanos;
 
 use super::Found;
-use super::answers::{by_id, plan, tokens};
-use super::lives::{Life, Lives};
+use super::answers::{plan, tokens};
+use super::lives::{Life, Lives, Whole};
 use crate::sim::log::Told;
 use crate::sim::run::{Ran, name};
 use crate::sim::scenario::{Http, Transport};
 
-pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
+pub(super) fn check(ran: &Ran, lives: &Lives<'_>, found: &mut Found) {
     let Transport::Http(http) = &ran.scenario.transport else { return };
     if !ran.scenario.link.is_exact() {
         return;
     }
-    let told = by_id(ran);
-    for (life, _, done) in lives.whole() {
-        let id = RequestId::new(ran.scenario.seed, done.key);
+    for Whole { life, done, .. } in lives.all().filter_map(Life::whole) {
         // A second attempt is another arrival; its send is the first one's.
-        let Some([told]) = told.get(&id).map(Vec::as_slice) else { continue };
-        if done.attempts > 1 {
+        let (1, Some(told), 1) = (life.told().len(), life.told().next(), done.attempts) else {
             continue;
-        }
+        };
         arrival(ran, done, told, found);
         if matches!(http.mode, Mode::Hostile(_)) {
             continue;
         }
-        service(http, id, told, found);
+        let plan = plan(ran, http, done.key);
+        service(http, plan.clone(), (done, told), found);
         if matches!(done.outcome, Outcome::Ok) {
-            answer(ran, http, (life, done, told), found);
+            answer(ran, http, (life, done, told), plan.as_ref(), found);
         } else if told.complete && is_refusal(done) {
             let at = told.ended.map(|at| at + ran.scenario.link.latency);
             found.same(Some(done.times.end), at, || format!("{}: end of an error", name(done.key)));
@@ -52,39 +50,45 @@ fn arrival(ran: &Ran, done: &Completed, told: &Told, found: &mut Found) {
 }
 
 /// The server itself keeps to its plan: its clock is the same one.
-fn service(http: &Http, id: RequestId, told: &Told, found: &mut Found) {
-    let (Mode::Timed(timed), Some(mut plan)) = (&http.mode, plan(http, id)) else { return };
+fn service(http: &Http, plan: Option<Plan>, (done, told): (&Completed, &Told), found: &mut Found) {
+    let (Mode::Timed(timed), Some(mut plan)) = (&http.mode, plan) else { return };
+    let name = || name(done.key);
     let Some(started) = told.started else { return };
     if timed.slots.is_none() {
-        found.same(started, told.arrived, || format!("{id}: start of service"));
+        found.same(started, told.arrived, || format!("{}: start of service", name()));
     }
     let first = started + plan.ttft();
-    found.same(told.first_planned, Some(first), || format!("{id}: first token planned"));
+    found.same(told.first_planned, Some(first), || format!("{}: first token planned", name()));
     let mut at = first;
     for (place, event) in told.events.iter().enumerate() {
         if place > 0 {
             at = (0..event.tokens).fold(at, |at, _| at + plan.next_gap());
         }
-        found.same((event.planned, event.written), (at, at), || format!("{id}: event {place}"));
+        found.same((event.planned, event.written), (at, at), || {
+            format!("{}: event {place}", name())
+        });
     }
 }
 
 fn answer(
     ran: &Ran,
     http: &Http,
-    (life, done, told): (&Life, &Completed, &Told),
+    (life, done, told): (Life<'_>, &Completed, &Told),
+    plan: Option<&Plan>,
     found: &mut Found,
 ) {
     let name = || name(done.key);
     let latency = ran.scenario.link.latency;
     let times = &done.times;
-    let seen: Vec<Nanos> = life.tokens.iter().map(|(_, token)| token.at).collect();
     if matches!(http.mode, Mode::Timed(_)) {
-        let written: Vec<Nanos> = told.events.iter().map(|event| event.written + latency).collect();
-        found.same(&seen, &written, || format!("{}: token times", name()));
-        let id = RequestId::new(ran.scenario.seed, done.key);
+        let seen = life.tokens().map(|token| token.at);
+        let written = told.events.iter().map(|event| event.written + latency);
+        found.holds(seen.clone().eq(written.clone()), || {
+            let (seen, written): (Vec<Nanos>, Vec<Nanos>) = (seen.collect(), written.collect());
+            format!("{}: token times: {seen:?}, and they should be {written:?}", name())
+        });
         let phase = &ran.scenario.phases[usize::from(done.key.phase.0)];
-        if !told.streamed && tokens(http, phase, done, id) > 0 {
+        if !told.streamed && tokens(http, phase, done, plan) > 0 {
             let end = told.last_planned.map(|at| at + latency);
             found.same(Some(times.end), end, || format!("{}: end as planned", name()));
         }

@@ -2,9 +2,10 @@
 //!
 //! A loss that is not told is found by all other checks: they miss records.
 
-use takt_record::{PhaseKind, Record, SessionEvent, VerdictStatus};
+use takt_record::{PhaseKind, SessionEvent, VerdictStatus};
 
 use super::Found;
+use crate::sim::kept::Kept;
 use crate::sim::run::Ran;
 
 pub(super) fn check(ran: &Ran, found: &mut Found) {
@@ -13,7 +14,7 @@ pub(super) fn check(ran: &Ran, found: &mut Found) {
     found.same(received, ran.published.records, || "records received of those kept".to_owned());
     found.holds(ran.out_of_line.is_empty(), || format!("out of line: {:?}", ran.out_of_line));
     let told = ran.records.iter().rev().find_map(|record| match record {
-        Record::Health(health) => Some(health.lost),
+        Kept::Health(health) => Some(health.lost),
         _ => None,
     });
     let told = told.unwrap_or(0);
@@ -25,7 +26,7 @@ pub(super) fn check(ran: &Ran, found: &mut Found) {
         found.holds(status != VerdictStatus::Valid, || "lost records, and a valid run".to_owned());
     }
     let framed = [SessionEvent::Started, SessionEvent::Ended].iter().all(|event| {
-        ran.records.iter().any(|record| matches!(record, Record::Session(s) if s.event == *event))
+        ran.records.iter().any(|record| matches!(record, Kept::Session(s) if s.event == *event))
     });
     found.holds(framed, || "the frame of the session was lost".to_owned());
 }

@@ -27,7 +27,7 @@ pub(super) fn all(ran: &Ran) -> Vec<String> {
         loss::check(ran, &mut found);
         return found.words();
     }
-    let lives = Lives::of(&ran.records);
+    let lives = Lives::of(ran);
     requests::check(ran, &lives, &mut found);
     phases::check(ran, &lives, &mut found);
     patience::check(ran, &mut found);

@@ -1,10 +1,11 @@
 //! Nobody waits longer than was agreed: a drain ends with its time-out, a stop with its grace time, a second
 //! stop, a failure and the last undrained phase at once, and everything with the session's own time.
 
-use takt_record::{PhaseEvent, PhaseId, PhaseState, Record, SessionEvent};
+use takt_record::{PhaseEvent, PhaseId, PhaseState, SessionEvent};
 use takt_time::{Nanos, Span};
 
 use super::Found;
+use crate::sim::kept::Kept;
 use crate::sim::run::Ran;
 
 pub(super) fn check(ran: &Ran, found: &mut Found) {
@@ -54,7 +55,7 @@ fn session(ran: &Ran, found: &mut Found) {
 
 fn session_event(ran: &Ran, wanted: SessionEvent) -> Option<Nanos> {
     ran.records.iter().find_map(|record| match record {
-        Record::Session(session) if session.event == wanted => Some(session.at),
+        Kept::Session(session) if session.event == wanted => Some(session.at),
         _ => None,
     })
 }
@@ -62,7 +63,7 @@ fn session_event(ran: &Ran, wanted: SessionEvent) -> Option<Nanos> {
 fn phase_event(ran: &Ran, number: usize, wanted: fn(PhaseEvent) -> bool) -> Option<Nanos> {
     let id = PhaseId(number as u16);
     ran.records.iter().find_map(|record| match record {
-        Record::Phase(phase) if phase.phase == id && wanted(phase.event) => Some(phase.at),
+        Kept::Phase(phase) if phase.phase == id && wanted(phase.event) => Some(phase.at),
         _ => None,
     })
 }

@@ -1,15 +1,16 @@
 //! The life of session and phases: events in their order, issuing within its limits, drains that drain.
 
 use takt_actors::{PhaseOutcome, SessionState};
-use takt_record::{EndedBy, PhaseEvent, PhaseId, PhaseKind, PhaseState, Record, SessionEvent};
+use takt_record::{EndedBy, PhaseEvent, PhaseId, PhaseKind, PhaseState, SessionEvent};
 use takt_time::Nanos;
 
 use super::Found;
 use super::lives::Lives;
+use crate::sim::kept::Kept;
 use crate::sim::run::{Ran, name};
 use crate::sim::scenario::Load;
 
-pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
+pub(super) fn check(ran: &Ran, lives: &Lives<'_>, found: &mut Found) {
     let stopped = session(ran, found);
     let stopped_at = stopped.map(|(place, _)| place);
     let Some(outcome) = &ran.outcome else {
@@ -31,7 +32,7 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
     }
     if let Some(place) = stopped_at {
         let after = ran.records[place..].iter();
-        let issued = after.filter(|record| matches!(record, Record::Issued(_))).count();
+        let issued = after.filter(|record| matches!(record, Kept::Issued(_))).count();
         found.same(issued, 0, || "issued after the stop".to_owned());
     }
     sequence(ran, found);
@@ -40,7 +41,7 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
 /// The session's own events; gives the place of its interruption or failure, and which.
 fn session(ran: &Ran, found: &mut Found) -> Option<(usize, SessionEvent)> {
     let events = ran.records.iter().enumerate().filter_map(|(place, record)| match record {
-        Record::Session(session) => Some((place, session.event)),
+        Kept::Session(session) => Some((place, session.event)),
         _ => None,
     });
     let events: Vec<(usize, SessionEvent)> = events.collect();
@@ -67,7 +68,7 @@ fn sequence(ran: &Ran, found: &mut Found) {
     let mut next = 0;
     for record in &ran.records {
         match record {
-            Record::Phase(phase) => match phase.event {
+            Kept::Phase(phase) => match phase.event {
                 PhaseEvent::Started { .. } => {
                     found.same(running, None, || "running when the next begins".to_owned());
                     found.same(phase.phase.0, next, || "the next phase".to_owned());
@@ -76,7 +77,7 @@ fn sequence(ran: &Ran, found: &mut Found) {
                 PhaseEvent::Ended { .. } => running = None,
                 _ => {}
             },
-            Record::Issued(issued) => {
+            Kept::Issued(issued) => {
                 found.same(running, Some(issued.key.phase), || {
                     format!("{}: the phase that runs", name(issued.key))
                 });
@@ -86,12 +87,12 @@ fn sequence(ran: &Ran, found: &mut Found) {
     }
 }
 
-fn one(ran: &Ran, lives: &Lives, number: usize, outcome: &PhaseOutcome, found: &mut Found) {
+fn one(ran: &Ran, lives: &Lives<'_>, number: usize, outcome: &PhaseOutcome, found: &mut Found) {
     let config = &ran.scenario.phases[number];
     let id = PhaseId(number as u16);
     let of = |what: &str| format!("phase {number}: {what}");
     let events = ran.records.iter().enumerate().filter_map(|(place, record)| match record {
-        Record::Phase(phase) if phase.phase == id => Some((place, phase.at, phase.event)),
+        Kept::Phase(phase) if phase.phase == id => Some((place, phase.at, phase.event)),
         _ => None,
     });
     let events: Vec<(usize, Nanos, PhaseEvent)> = events.collect();
@@ -108,20 +109,19 @@ fn one(ran: &Ran, lives: &Lives, number: usize, outcome: &PhaseOutcome, found: &
         return;
     };
     found.same((outcome.ended_by, outcome.state), (by, state), || of("its own account"));
-    let own = lives.by_key.range(first_of(id)..first_of(PhaseId(id.0 + 1)));
-    let own: Vec<_> = own.map(|(key, life)| (key.ordinal, life)).collect();
+    let own = lives.of_phase(id);
+    let own: Vec<_> = own.collect();
     found.same(outcome.issued, own.len() as u64, || of("issued"));
-    let ordinals_run = own.iter().enumerate().all(|(n, (ordinal, _))| *ordinal == n as u64);
+    let ordinals_run = own.iter().enumerate().all(|(n, life)| life.key.ordinal == n as u64);
     found.holds(ordinals_run, || of("ordinals have a gap"));
-    let places = own.iter().filter_map(|(_, life)| life.issued.first()).map(|(place, _)| *place);
+    let places = own.iter().filter_map(|life| life.issued().next()).map(|(place, _)| place);
     let places: Vec<usize> = places.collect();
     found.holds(places.is_sorted(), || of("ordinals are not in issue order"));
     let outside = places.iter().filter(|&&at| !(start.0..closed.0).contains(&at)).count();
     found.same(outside, 0, || of("issued outside of its issuing"));
 
-    let left = own
-        .iter()
-        .filter(|(_, life)| life.completed.first().is_none_or(|(place, _)| *place > end.0));
+    let left =
+        own.iter().filter(|life| life.completed().next().is_none_or(|(place, _)| place > end.0));
     let left = left.count();
     let drains =
         config.drain_after || matches!(state, PhaseState::Interrupted | PhaseState::Failed);
@@ -191,8 +191,4 @@ fn rank(event: PhaseEvent) -> u8 {
         PhaseEvent::TrackingStopped => 3,
         PhaseEvent::Ended { .. } => 4,
     }
-}
-
-fn first_of(phase: PhaseId) -> takt_record::RequestKey {
-    takt_record::RequestKey { phase, ordinal: 0 }
 }

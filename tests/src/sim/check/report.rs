@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 
 use takt_record::{
-    Completed, Distribution, ErrorKind, JournalEnd, JournalReader, Outcome, PhaseEvent, PhaseKind,
-    PhaseResult, Record, fold_journal,
+    Completed, Distribution, ErrorKind, JournalEnd, JournalReader, Outcome, PhaseEvent, PhaseId,
+    PhaseKind, PhaseResult, fold_journal,
 };
 use takt_report::RunFold;
 use takt_time::{Nanos, Span};
 
 use super::Found;
-use super::lives::{Life, Lives};
+use super::lives::{Life, Lives, Whole};
+use crate::sim::kept::Kept;
 use crate::sim::run::{Ran, plan};
 
-pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
+pub(super) fn check(ran: &Ran, lives: &Lives<'_>, found: &mut Found) {
     let counters = ran.published;
     found.same(counters.lost, 0, || "records lost".to_owned());
     found.same(ran.records.len() as u64, counters.records, || "records received".to_owned());
@@ -95,7 +96,7 @@ impl Sum {
 }
 
 impl Tally {
-    fn take(&mut self, life: &Life, done: &Completed, late: bool) {
+    fn take(&mut self, life: Life<'_>, done: &Completed, late: bool) {
         self.issued += 1;
         if late {
             self.late += 1;
@@ -120,8 +121,7 @@ impl Tally {
                 self.tpot(done);
                 self.output += u64::from(done.tokens.output.unwrap_or(0));
                 self.events += u64::from(done.tokens.events);
-                for pair in life.tokens.windows(2) {
-                    let (before, after) = (pair[0].1, pair[1].1);
+                for (before, after) in life.tokens().zip(life.tokens().skip(1)) {
                     if !after.coalesced {
                         self.gaps.take(Some(before.at), Some(after.at));
                     }
@@ -145,19 +145,17 @@ impl Tally {
     }
 }
 
-fn phase(ran: &Ran, lives: &Lives, number: usize, said: &PhaseResult, found: &mut Found) {
+fn phase(ran: &Ran, lives: &Lives<'_>, number: usize, said: &PhaseResult, found: &mut Found) {
     let ended = ran.records.iter().position(|record| match record {
-        Record::Phase(phase) if usize::from(phase.phase.0) == number => {
+        Kept::Phase(phase) if usize::from(phase.phase.0) == number => {
             matches!(phase.event, PhaseEvent::Ended { .. })
         }
         _ => false,
     });
     let mut tally = Tally::default();
-    for (life, _, done) in lives.whole() {
-        if usize::from(done.key.phase.0) == number {
-            let late = ended.is_some_and(|ended| life.completed[0].0 > ended);
-            tally.take(life, done, late);
-        }
+    let own = lives.of_phase(PhaseId(number as u16));
+    for Whole { life, done, end, .. } in own.filter_map(Life::whole) {
+        tally.take(life, done, ended.is_some_and(|ended| end > ended));
     }
     let of = |what: &str| format!("report of phase {number}: {what}");
     for (what, is, should) in [

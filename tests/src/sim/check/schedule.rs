@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use takt_record::{Issued, PhaseEvent, Record};
+use takt_record::{Issued, PhaseEvent, PhaseId};
 use takt_time::{Nanos, Span};
 
 use super::Found;
-use super::lives::Lives;
+use super::lives::{Life, Lives, Whole};
+use crate::sim::kept::Kept;
 use crate::sim::run::{Ran, arrivals, name, order};
 use crate::sim::scenario::{Load, OrderKind, Phase, Transport};
 
-pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
+pub(super) fn check(ran: &Ran, lives: &Lives<'_>, found: &mut Found) {
     for (number, phase) in ran.scenario.phases.iter().enumerate() {
-        let issued = lives.by_key.values().filter_map(|life| life.issued.first());
-        let own = issued.map(|(_, issued)| *issued);
-        let own: Vec<Issued> =
-            own.filter(|issued| usize::from(issued.key.phase.0) == number).collect();
         // Conversations have rules of their own.
         if matches!(phase.load, Load::Agentic(_)) {
             continue;
         }
+        let own = lives.of_phase(PhaseId(number as u16));
+        let own: Vec<Issued> =
+            own.filter_map(|life| life.issued().next()).map(|(_, issued)| *issued).collect();
         let Some(start) = start_of(ran, number) else { continue };
         moments(ran, phase, start, &own, found);
         samples(phase, &own, found);
@@ -29,7 +29,7 @@ pub(super) fn check(ran: &Ran, lives: &Lives, found: &mut Found) {
 
 fn start_of(ran: &Ran, number: usize) -> Option<Nanos> {
     ran.records.iter().find_map(|record| match record {
-        Record::Phase(phase) if usize::from(phase.phase.0) == number => match phase.event {
+        Kept::Phase(phase) if usize::from(phase.phase.0) == number => match phase.event {
             PhaseEvent::Started { .. } => Some(phase.at),
             _ => None,
         },
@@ -76,14 +76,14 @@ fn samples(phase: &Phase, issued: &[Issued], found: &mut Found) {
 
 /// Where nothing holds a request back it leaves at once: sent when issued, or when the connection that was
 /// made for it stands.
-fn sends(ran: &Ran, lives: &Lives, found: &mut Found) {
+fn sends(ran: &Ran, lives: &Lives<'_>, found: &mut Found) {
     let scenario = &ran.scenario;
     let Transport::Http(http) = &scenario.transport else { return };
     if scenario.link.call_cost > Span::ZERO {
         return;
     }
     let handshake = Span::from_nanos(scenario.link.latency.as_nanos() * 2);
-    for (_, issued, done) in lives.whole() {
+    for Whole { issued, done, .. } in lives.all().filter_map(Life::whole) {
         let times = &done.times;
         if done.attempts == 1 && times.sent.is_some() {
             found.same(times.sent, times.acquired, || format!("{}: sent", name(done.key)));

@@ -5,10 +5,11 @@
 //! answer in full or a token is progress for certain. So the moment of a failure must lie the limit behind one of
 //! the former and not less behind any of the latter; and where not a byte came for so long, it must have failed.
 
-use takt_record::{FailedBy, Outcome, PhaseEvent, Record};
+use takt_record::{FailedBy, Outcome, PhaseEvent};
 use takt_time::{Nanos, Span};
 
 use super::Found;
+use crate::sim::kept::Kept;
 use crate::sim::run::Ran;
 use crate::sim::scenario::Transport;
 
@@ -53,15 +54,15 @@ fn happenings(ran: &Ran) -> Vec<(Nanos, What)> {
     let mut all: Vec<(Nanos, What)> = ran.heard.iter().map(|&at| (at, What::Heard)).collect();
     for record in &ran.records {
         match record {
-            Record::Session(session) if ran.failed().is_some_and(|(at, _)| at == session.at) => {
+            Kept::Session(session) if ran.failed().is_some_and(|(at, _)| at == session.at) => {
                 break;
             }
-            Record::Phase(phase) if matches!(phase.event, PhaseEvent::Started { .. }) => {
+            Kept::Phase(phase) if matches!(phase.event, PhaseEvent::Started { .. }) => {
                 all.push((phase.at, What::Phase));
             }
-            Record::Issued(issued) => all.push((issued.at, What::Issued)),
-            Record::Token(token) => all.push((token.at, What::Progress)),
-            Record::Completed(done) => {
+            Kept::Issued(issued) => all.push((issued.at, What::Issued)),
+            Kept::Token(token) => all.push((token.at, What::Progress)),
+            Kept::Completed(done) => {
                 let (end, outcome) = (done.times.end, done.outcome);
                 if outcome == Outcome::Ok || (planned && outcome != Outcome::Unanswered) {
                     all.push((end, What::Progress));

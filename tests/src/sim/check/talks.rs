@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use takt_actors::{Scripts, TurnPlan};
 use takt_record::{
     Completed, ConversationEnd, ConversationEvent, ConversationState, Issued, Outcome, PhaseEvent,
-    Record,
 };
 use takt_time::{Nanos, Span};
 
 use super::Found;
+use crate::sim::kept::Kept;
 use crate::sim::run::{Ran, name, order};
 use crate::sim::scenario::Load;
 use crate::sim::talks::{Beginning, Talks, scripts};
@@ -62,28 +62,26 @@ struct Talk {
 }
 
 impl Seen {
-    fn take(&mut self, of: &Of<'_>, record: &Record<'_>, found: &mut Found) {
+    fn take(&mut self, of: &Of<'_>, record: &Kept, found: &mut Found) {
         match record {
-            Record::Phase(phase) if usize::from(phase.phase.0) == of.phase => match phase.event {
+            Kept::Phase(phase) if usize::from(phase.phase.0) == of.phase => match phase.event {
                 PhaseEvent::Started { inherited } => self.inherited = u64::from(inherited),
                 PhaseEvent::Ended { .. } => self.is_over = true,
                 _ => {}
             },
-            Record::Completed(done) if usize::from(done.key.phase.0) < of.phase => {
+            Kept::Completed(done) if usize::from(done.key.phase.0) < of.phase => {
                 self.inherited = self.inherited.saturating_sub(1);
             }
-            Record::Conversation(talk) if usize::from(talk.phase.0) == of.phase => {
-                match talk.event {
-                    ConversationEvent::Started { turns } => {
-                        self.begin(of, talk.conversation, turns, found);
-                    }
-                    ConversationEvent::Ended(end) => self.end(talk.conversation, end, found),
+            Kept::Conversation(talk) if usize::from(talk.phase.0) == of.phase => match talk.event {
+                ConversationEvent::Started { turns } => {
+                    self.begin(of, talk.conversation, turns, found);
                 }
-            }
-            Record::Issued(issued) if usize::from(issued.key.phase.0) == of.phase => {
+                ConversationEvent::Ended(end) => self.end(talk.conversation, end, found),
+            },
+            Kept::Issued(issued) if usize::from(issued.key.phase.0) == of.phase => {
                 self.issued(of, issued, found);
             }
-            Record::Completed(done) if usize::from(done.key.phase.0) == of.phase => {
+            Kept::Completed(done) if usize::from(done.key.phase.0) == of.phase => {
                 self.completed(done, found);
             }
             _ => {}
