@@ -26,11 +26,13 @@ mod tests;
 mod watchdog;
 
 use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
 
 use takt_engine::{Actor, Context};
 use takt_record::{
     Completed, EndedBy, FailedBy, Health, Outcome, PhaseEvent, PhaseId, PhaseKind, PhaseRecord,
-    PhaseState, Record, RequestKey, SessionEvent, SessionRecord, SharedPublisher,
+    PhaseState, Record, RequestKey, SessionEvent, SessionRecord, SharedPublisher, WindowEvent,
+    WindowRecord,
 };
 use takt_time::{Nanos, Span};
 
@@ -59,6 +61,9 @@ pub enum SessionMsg {
     TransportFailed(Box<str>),
     /// The clock that tells of arrivals has gone: no more will come; see [`crate::Pacer`].
     PacerFailed(Box<str>),
+    /// The server's profiler is about to be started, or was stopped: to be recorded. The moment is told back
+    /// once the record is on its way, and before that the profiler must not be started.
+    Window(WindowEvent, SyncSender<Nanos>),
     /// Stop issuing, drain for the grace time, end. A second one gives up what is in flight at once.
     Stop,
     /// A moment that the strategy of a phase asked for.
@@ -419,6 +424,17 @@ impl Session {
         cx.call_at(now + PULSE, SessionMsg::Pulse);
     }
 
+    /// Records a profiler window's opening or closing.
+    fn window(&self, event: WindowEvent, told: &SyncSender<Nanos>, cx: &mut Context<'_, Self>) {
+        if self.over {
+            return;
+        }
+        let at = cx.stamp();
+        self.link.publisher.push(&Record::Window(WindowRecord { at, event }));
+        // Whoever asked may have given up.
+        let _ = told.try_send(at);
+    }
+
     fn in_flight(&self) -> u64 {
         self.link.all_in_flight
     }
@@ -478,6 +494,7 @@ impl Actor for Session {
             SessionMsg::PacerFailed(why) => {
                 self.stop(Stop::Failed(FailedBy::Pacer, why.into()), cx);
             }
+            SessionMsg::Window(event, told) => self.window(event, &told, cx),
             SessionMsg::Stop => self.stop(Stop::Asked, cx),
             SessionMsg::Gone => match self.on_ended.take() {
                 None => cx.stop_system(),

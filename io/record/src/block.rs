@@ -228,6 +228,7 @@ impl BlockWriter {
             Record::Session(r) => self.fixed(r.at, |e| e.session(r)),
             Record::Phase(r) => self.fixed(r.at, |e| e.phase_record(r)),
             Record::Clock(r) => self.fixed(r.mono, |e| e.clock(r)),
+            Record::Window(r) => self.fixed(r.at, |e| e.window(r)),
             Record::Conversation(ref r) => self.fixed(r.at, |e| e.conversation(r)),
             Record::Health(ref r) => self.fixed(r.at, |e| e.health(r)),
             Record::Error { at, key, failure, message } => {

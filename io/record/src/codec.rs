@@ -10,7 +10,7 @@
 //!   0  token          first, tokens given, content, reasoning, tool call, coalesced
 //!   1  issued         scheduled, turn
 //!   2  completed      outcome (2 bits), reused, more than one attempt, status 200, turn
-//!   3  any other      which: phase change, session, phase, error, text, clock, health, conversation
+//!   3  any other      which: phase change, session, phase, error, text, clock, health, conversation, window
 //! ```
 //!
 //! The times of a completed request are steps along the chain in which they normally happen, so
@@ -83,6 +83,7 @@ pub(crate) mod tag {
     pub(crate) const CLOCK: u8 = OTHER | 5 << 2;
     pub(crate) const HEALTH: u8 = OTHER | 6 << 2;
     pub(crate) const CONVERSATION: u8 = OTHER | 7 << 2;
+    pub(crate) const WINDOW: u8 = OTHER | 8 << 2;
 }
 
 pub(crate) mod token {
@@ -173,6 +174,11 @@ pub(crate) mod session_event {
     pub(crate) const INTERRUPTED: u8 = 1;
     pub(crate) const FAILED: u8 = 2;
     pub(crate) const ENDED: u8 = 3;
+}
+
+pub(crate) mod window_event {
+    pub(crate) const OPENED: u8 = 0;
+    pub(crate) const CLOSED: u8 = 1;
 }
 
 pub(crate) mod phase_event {

@@ -4,7 +4,7 @@ use takt_time::{Anchor, Nanos, Span};
 
 use crate::codec::{
     CodecErrorKind, FAILURE_STATUS, MAX_TEXT_BYTES, MORE, State, completed, conversation, health,
-    issued, more, phase_event, present, session_event, tag, token,
+    issued, more, phase_event, present, session_event, tag, token, window_event,
 };
 use crate::kinds::{
     Blame, ConversationState, EndedBy, ErrorKind, FailedBy, FinishReason, PhaseState, Stage,
@@ -13,7 +13,7 @@ use crate::kinds::{
 use crate::records::{
     Completed, ConversationEnd, ConversationEvent, ConversationRecord, Failure, Health, Issued,
     Outcome, PhaseEvent, PhaseId, PhaseRecord, Record, RequestKey, SessionEvent, SessionRecord,
-    Text, TextKind, Times, Token, TokenCounts, TurnOf,
+    Text, TextKind, Times, Token, TokenCounts, TurnOf, WindowEvent, WindowRecord,
 };
 use crate::varint::Take;
 use crate::work::Work;
@@ -188,6 +188,7 @@ impl<'a> Decode<'_, 'a> {
             }
             tag::HEALTH => self.health().map(Record::Health),
             tag::CONVERSATION => self.conversation().map(Record::Conversation),
+            tag::WINDOW => self.window().map(Record::Window),
             _ => Err(CodecErrorKind::Tag(tag)),
         }
     }
@@ -202,6 +203,17 @@ impl<'a> Decode<'_, 'a> {
                     SessionEvent::Failed(code(self.take.byte()?, FailedBy::from_code)?)
                 }
                 session_event::ENDED => SessionEvent::Ended,
+                _ => return Err(CodecErrorKind::Range),
+            },
+        })
+    }
+
+    fn window(&mut self) -> Decoded<WindowRecord> {
+        Ok(WindowRecord {
+            at: self.at()?,
+            event: match self.take.byte()? {
+                window_event::OPENED => WindowEvent::Opened,
+                window_event::CLOSED => WindowEvent::Closed,
                 _ => return Err(CodecErrorKind::Range),
             },
         })

@@ -4,11 +4,12 @@ use takt_time::{Anchor, Nanos};
 
 use crate::codec::{
     FAILURE_STATUS, MORE, State, completed, conversation, health, issued, more, phase_event,
-    present, session_event, tag, token,
+    present, session_event, tag, token, window_event,
 };
 use crate::records::{
     Completed, ConversationEvent, ConversationRecord, Failure, Health, Issued, Outcome, PhaseEvent,
-    PhaseRecord, RequestKey, SessionEvent, SessionRecord, TextKind, Token, TurnOf,
+    PhaseRecord, RequestKey, SessionEvent, SessionRecord, TextKind, Token, TurnOf, WindowEvent,
+    WindowRecord,
 };
 use crate::varint::{Put, ROOM};
 use crate::work::Work;
@@ -264,6 +265,16 @@ impl<'a> Encode<'a> {
         for count in [end.input, end.output, end.cached].into_iter().flatten() {
             self.put.number(count);
         }
+        self.put.used()
+    }
+
+    pub(crate) fn window(mut self, w: WindowRecord) -> usize {
+        self.put.byte(tag::WINDOW);
+        self.at(w.at);
+        self.put.byte(match w.event {
+            WindowEvent::Opened => window_event::OPENED,
+            WindowEvent::Closed => window_event::CLOSED,
+        });
         self.put.used()
     }
 

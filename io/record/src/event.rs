@@ -21,7 +21,7 @@ use crate::kinds::{EventType, TokenSource};
 use crate::plan::{PhasePlan, SessionPlan};
 use crate::records::{
     Completed, ConversationEvent, Health, Issued, PhaseEvent, PhaseId, Record, RequestKey,
-    SessionEvent, TextKind, Times, Token, TokenCounts, TurnOf,
+    SessionEvent, TextKind, Times, Token, TokenCounts, TurnOf, WindowEvent,
 };
 
 mod json;
@@ -188,6 +188,10 @@ impl EventType {
                 ConversationEvent::Started { .. } => Self::ConversationStarted,
                 ConversationEvent::Ended(_) => Self::ConversationEnded,
             },
+            Record::Window(r) => match r.event {
+                WindowEvent::Opened => Self::WindowOpened,
+                WindowEvent::Closed => Self::WindowClosed,
+            },
             Record::Clock(_) => Self::Clock,
             Record::Health(_) => Self::Health,
         }
@@ -227,6 +231,7 @@ impl<'a> EventData<'a> {
             Record::Phase(_)
             | Record::Token(_)
             | Record::Conversation(_)
+            | Record::Window(_)
             | Record::Clock(_)
             | Record::Health(_) => Self::Absent,
         }
@@ -266,6 +271,7 @@ fn request(record: &Record<'_>) -> Option<(RequestKey, Option<TurnOf>)> {
         Record::Session(_)
         | Record::Phase(_)
         | Record::Conversation(_)
+        | Record::Window(_)
         | Record::Clock(_)
         | Record::Health(_) => None,
     }
@@ -299,7 +305,7 @@ fn rest(record: &Record<'_>, json: &mut Json<'_>) {
         }
         Record::Health(r) => health(r, json),
         Record::Conversation(r) => conversation(&r.event, json),
-        Record::Session(_) | Record::Text(_) => {}
+        Record::Session(_) | Record::Window(_) | Record::Text(_) => {}
     }
 }
 

@@ -263,6 +263,10 @@ closed_list! {
         ConversationStarted = "conversation.started",
         /// A conversation is over.
         ConversationEnded = "conversation.ended",
+        /// The profiler of the server is about to be started.
+        WindowOpened = "window.opened",
+        /// It was stopped.
+        WindowClosed = "window.closed",
         /// Both clocks, read together.
         Clock = "instrument.clock",
         /// What the instrument says of itself.

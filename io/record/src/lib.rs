@@ -24,6 +24,7 @@ mod result;
 #[cfg(test)]
 mod samples;
 mod score;
+mod server;
 mod sink;
 mod snapshot;
 mod step;
@@ -50,7 +51,7 @@ pub use publisher::{
 pub use records::{
     Completed, ConversationEnd, ConversationEvent, ConversationRecord, Failure, Fold, Health,
     Issued, Outcome, PhaseEvent, PhaseId, PhaseRecord, Record, RequestKey, SessionEvent,
-    SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf,
+    SessionRecord, Text, TextKind, Times, Token, TokenCounts, TurnOf, WindowEvent, WindowRecord,
 };
 pub use result::{
     ConversationsResult, Counted, Distribution, EndpointCounts, ErrorSample, Goodput, JournalNote,
@@ -58,6 +59,9 @@ pub use result::{
     Steady, Tokens, TokensCounted, TurnResult, TwoViews, Verdict, VerdictStatus,
 };
 pub use score::{RepeatScore, Score, Spread};
+pub use server::{
+    JoinClocks, Joined, JoinedRequest, JoinedSlice, ProfilerWindow, ServerSide, ServerSlice,
+};
 pub use sink::{BlockSink, Discard, InlineSink, fold_block};
 pub use snapshot::{
     Metric, MetricsSnapshot, PhaseSnapshot, SNAPSHOT_SCHEMA, SeriesSnapshot, SnapshotState,

@@ -4,7 +4,7 @@
 //! bounded overflow that drains, oldest first, before anything newer is offered (`spilled` counts such
 //! blocks); when that is full too, new records are counted `lost` and not kept. Both counters belong in
 //! [`crate::Health`], so that the verdict knows: nothing is dropped silently. The few records that frame
-//! everything else (session, phase) may use a small reserve beyond the overflow.
+//! everything else (session, phase, window) may use a small reserve beyond the overflow.
 //!
 //! A block is also handed over when its first record has been waiting for `hold`, so that a quiet run can
 //! be watched live; [`Publisher::turn`] looks, and costs one comparison when nothing is due.
@@ -68,7 +68,7 @@ pub struct Publisher {
 #[derive(Clone, Debug)]
 pub struct SharedPublisher(Rc<RefCell<Publisher>>);
 
-/// Blocks beyond the overflow that session and phase records may open.
+/// Blocks beyond the overflow that session, phase and window records may open.
 const RESERVE_BLOCKS: usize = 8;
 
 /// The longest message of an error that is kept, in bytes.
@@ -183,7 +183,7 @@ impl Publisher {
 
     fn rare(&mut self, record: &Record<'_>) {
         match *record {
-            Record::Session(_) | Record::Phase(_) => {
+            Record::Session(_) | Record::Phase(_) | Record::Window(_) => {
                 self.put(RESERVE_BLOCKS, |w| w.push(record));
             }
             Record::Error { at, key, failure, message } => {

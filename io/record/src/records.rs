@@ -61,6 +61,8 @@ pub enum Record<'a> {
     Text(Text<'a>),
     /// A conversation's life.
     Conversation(ConversationRecord),
+    /// A profiler window of the server.
+    Window(WindowRecord),
     /// The two clocks, read together.
     Clock(Anchor),
     /// What the instrument says of itself.
@@ -412,6 +414,26 @@ pub struct ConversationEnd {
     pub more: bool,
 }
 
+/// A profiler window of the server opened or closed. What was under way at any moment in between is of a
+/// profiled server: its times are no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowRecord {
+    /// When. The margin around the window is in it: it opens before the profiler is started, and closes after
+    /// it was stopped.
+    pub at: Nanos,
+    /// What.
+    pub event: WindowEvent,
+}
+
+/// Events of a window. Windows follow one another; one that never closes lasts to the end of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowEvent {
+    /// The profiler is about to be started.
+    Opened,
+    /// It was stopped.
+    Closed,
+}
+
 impl Default for ConversationEnd {
     /// Nothing yet, stopped.
     fn default() -> Self {
@@ -452,6 +474,7 @@ impl Record<'_> {
             Record::Completed(r) => r.times.end,
             Record::Text(r) => r.at,
             Record::Conversation(r) => r.at,
+            Record::Window(r) => r.at,
             Record::Clock(r) => r.mono,
             Record::Health(r) => r.at,
         }
@@ -470,7 +493,7 @@ impl Record<'_> {
             Record::Completed(r) => Some(r.key.phase),
             Record::Text(r) => Some(r.key.phase),
             Record::Conversation(r) => Some(r.phase),
-            Record::Session(_) | Record::Clock(_) | Record::Health(_) => None,
+            Record::Session(_) | Record::Window(_) | Record::Clock(_) | Record::Health(_) => None,
         }
     }
 }

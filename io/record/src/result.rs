@@ -18,6 +18,7 @@ use crate::kinds::{
 };
 use crate::plan::RampRates;
 use crate::score::Score;
+use crate::server::ServerSide;
 
 /// The name of this schema, the first key of every result.
 pub const RESULT_SCHEMA: &str = "takt-result-1";
@@ -58,6 +59,9 @@ pub struct ResultDoc {
     pub journal: Option<JournalNote>,
     /// Every planned phase in order.
     pub phases: Vec<PhaseResult>,
+    /// What the server was doing, where a run collects that.
+    #[serde(default)]
+    pub opprof: Option<ServerSide>,
 }
 
 /// What percentiles were counted from.

@@ -11,7 +11,7 @@ use crate::kinds::{
 use crate::records::{
     Completed, ConversationEnd, ConversationEvent, ConversationRecord, Failure, Health, Issued,
     Outcome, PhaseEvent, PhaseId, PhaseRecord, Record, RequestKey, SessionEvent, SessionRecord,
-    Text, TextKind, Times, Token, TokenCounts, TurnOf,
+    Text, TextKind, Times, Token, TokenCounts, TurnOf, WindowEvent, WindowRecord,
 };
 use crate::work::Work;
 
@@ -64,6 +64,8 @@ fn record() -> impl Strategy<Value = Record<'static>> {
         (nanos(), number()).prop_map(|(mono, wall_ns)| Record::Clock(Anchor { mono, wall_ns })),
         health().prop_map(Record::Health),
         conversation().prop_map(Record::Conversation),
+        (nanos(), one_of(&[WindowEvent::Opened, WindowEvent::Closed]))
+            .prop_map(|(at, event)| Record::Window(WindowRecord { at, event })),
     ]
 }
 

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use takt_record::{Block, BlockWriter, NotPushed, Record, Stretch};
 
-/// Which requests the journal keeps. Records of the session, its phases, its clocks and its health are
-/// always kept.
+/// Which requests the journal keeps. Records of the session, its phases, its profiler windows, its clocks
+/// and its health are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Keep {
     /// All of them.
@@ -47,9 +47,11 @@ impl Kept {
             Record::Text(r) => r.key,
             // Some of a conversation's turns do not tell what it came to.
             Record::Conversation(_) => return self != Kept::Frame,
-            Record::Session(_) | Record::Phase(_) | Record::Clock(_) | Record::Health(_) => {
-                return true;
-            }
+            Record::Session(_)
+            | Record::Phase(_)
+            | Record::Window(_)
+            | Record::Clock(_)
+            | Record::Health(_) => return true,
         };
         match self {
             Kept::Requests(Keep::All) => true,

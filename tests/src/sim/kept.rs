@@ -4,7 +4,7 @@
 
 use takt_record::{
     Completed, ConversationRecord, Failure, Health, Issued, PhaseRecord, Record, RequestKey,
-    SessionRecord, Text, TextKind, Token,
+    SessionRecord, Text, TextKind, Token, WindowRecord,
 };
 use takt_time::{Anchor, Nanos};
 
@@ -27,6 +27,8 @@ pub enum Kept {
     Text(Nanos, RequestKey, TextKind),
     /// See [`Record::Conversation`].
     Conversation(Box<ConversationRecord>),
+    /// See [`Record::Window`].
+    Window(WindowRecord),
     /// See [`Record::Clock`].
     Clock(Anchor),
     /// See [`Record::Health`].
@@ -45,6 +47,7 @@ impl Kept {
             Self::Error(at, ..) | Self::Text(at, ..) => *at,
             Self::Completed(record) => record.times.end,
             Self::Conversation(record) => record.at,
+            Self::Window(record) => record.at,
             Self::Clock(anchor) => anchor.mono,
             Self::Health(record) => record.at,
         }
@@ -61,6 +64,7 @@ impl Kept {
             Self::Session(_)
             | Self::Phase(_)
             | Self::Conversation(_)
+            | Self::Window(_)
             | Self::Clock(_)
             | Self::Health(_) => None,
         }
@@ -78,6 +82,7 @@ impl From<&Record<'_>> for Kept {
             Record::Completed(r) => Self::Completed(Box::new(r)),
             Record::Text(Text { at, key, kind, .. }) => Self::Text(at, key, kind),
             Record::Conversation(r) => Self::Conversation(Box::new(r)),
+            Record::Window(r) => Self::Window(r),
             Record::Clock(anchor) => Self::Clock(anchor),
             Record::Health(r) => Self::Health(Box::new(r)),
         }

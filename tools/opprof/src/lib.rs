@@ -40,7 +40,8 @@ pub use calibrate::{
     Prediction, Sample, Score, calibrate, features, samples,
 };
 pub use check::{
-    Ending, FINDINGS_MAX, FileCheck, FileReport, Finding, Heading, StreamEnd, check_file, heading,
+    Ending, FINDINGS_MAX, FileCheck, FileReport, Finding, Heading, StreamEnd, check_file,
+    check_part, heading,
 };
 pub use experts::{Evenness, ExpertsError, Loads, Routes, RoutesError, read_answers};
 pub use families::{FAMILIES_MAX, Families, FamiliesError, FamilyId};
@@ -48,9 +49,7 @@ pub use gate::{
     Arm, ArmMeans, Beside, Effect, ErrorRates, GateLimits, GateReport, GateRun, GateVerdict,
     MetricGate, RunsError, TRIAL_SHAPES, TrialShape, error_rates, gate, read_runs,
 };
-pub use join::{
-    ClientFold, Clocks, JoinError, Joined, ServerSlice, Slice, SlowRequest, Slowest, join,
-};
+pub use join::{ClientFold, JoinError, join};
 pub use lines::{Line, Lines};
 pub use steps::{GraphMode, StepFacts, read_steps};
 pub use trace::{Composition, Kernel, StepMark, Trace, TraceEnd, TraceError, Work};

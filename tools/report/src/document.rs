@@ -17,6 +17,7 @@ use crate::slo::Slo;
 use crate::timeline::Timeline;
 use crate::tracked::Tracked;
 use crate::verdict::{self, Limits};
+use crate::windows::Windows;
 
 impl RunFold {
     /// The result of what was folded so far, judged by `limits`. A session whose end was not seen is
@@ -26,8 +27,8 @@ impl RunFold {
         let state = self.state();
         let phases: Vec<_> = (self.plan.phases.iter().zip(&self.phases))
             .map(|(plan, phase)| {
-                let mut result =
-                    Source { plan, phase, now: self.last_at, slo: self.slo.as_ref() }.result();
+                let (now, slo, windows) = (self.last_at, self.slo.as_ref(), &self.windows);
+                let mut result = Source { plan, phase, now, slo, windows }.result();
                 result.endpoints = endpoints(&self.plan.config, phase);
                 if self.partial {
                     leave_out_what_needs_all(&mut result);
@@ -51,6 +52,7 @@ impl RunFold {
             counted: self.counted,
             journal: None,
             phases,
+            opprof: None,
         }
     }
 
@@ -77,6 +79,7 @@ struct Source<'a> {
     phase: &'a PhaseFold,
     now: Nanos,
     slo: Option<&'a Slo>,
+    windows: &'a Windows,
 }
 
 impl Source<'_> {
@@ -85,22 +88,27 @@ impl Source<'_> {
         let mut result = self.counts();
         let Some(tracked) = &phase.tracked else { return result };
         let duration = self.duration();
+        let windows = self.profiler_windows();
         let issue_window = phase.sent.span();
         result.duration_s = duration.map(Span::as_secs_f64);
         result.issue_window_s = issue_window.map(Span::as_secs_f64);
-        result.steady = phase.started.and_then(|start| phase.steady.result(start));
-        result.requests_per_s =
-            issue_window.and_then(|window| per_second(phase.issued, phase.issued, window));
-        let per_duration =
-            |amount| duration.and_then(|window| per_second(amount, phase.succeeded, window));
-        result.successful_per_s = per_duration(phase.succeeded);
+        // While it is profiled a server is slower, and so is a closed loop.
+        let undisturbed = windows == 0;
+        let steady = phase.started.and_then(|start| phase.steady.result(start));
+        result.steady = steady.filter(|_| undisturbed);
+        result.requests_per_s = issue_window
+            .and_then(|window| per_second(phase.issued, phase.issued, window))
+            .filter(|_| undisturbed || phase.scheduled.span().is_some());
+        let clear = self.clear_time();
+        let per_duration = |amount| clear.and_then(|time| per_second(amount, phase.clear, time));
+        result.successful_per_s = per_duration(phase.clear);
         result.output_tokens_per_s =
-            u64::try_from(tracked.output.sum()).ok().filter(|&sum| sum > 0).and_then(per_duration);
+            Some(phase.clear_tokens).filter(|&sum| sum > 0).and_then(per_duration);
         result.goodput = self.slo.map(|slo| {
-            let ended = phase.succeeded + phase.failed + phase.unanswered;
+            let ended = phase.succeeded + phase.failed + phase.unanswered - phase.profiled;
             Goodput {
                 slo: slo.given().clone(),
-                requests_per_s: per_duration(tracked.good),
+                requests_per_s: per_duration(tracked.good).filter(|_| undisturbed),
                 share: (ended > 0).then(|| tracked.good as f64 / ended as f64),
                 gates: Vec::new(),
             }
@@ -146,7 +154,7 @@ impl Source<'_> {
             late: phase.late,
             inherited: phase.inherited,
             retried: phase.retried,
-            profiled: 0,
+            profiled: phase.profiled,
             duration_s: None,
             issue_window_s: None,
             steady: None,
@@ -185,9 +193,26 @@ impl Source<'_> {
 
     /// The tracking window; up to the last record while it is open.
     fn duration(&self) -> Option<Span> {
+        let (from, until) = self.tracking()?;
+        until.checked_since(from)
+    }
+
+    /// What of the tracking window is outside of profiler windows.
+    fn clear_time(&self) -> Option<Span> {
+        let (from, until) = self.tracking()?;
+        let clear = self.duration()?.as_nanos() - self.windows.covered(from, until).as_nanos();
+        Some(Span::from_nanos(clear))
+    }
+
+    /// Profiler windows that the phase met.
+    fn profiler_windows(&self) -> u64 {
+        self.tracking().map_or(0, |(from, until)| self.windows.count(from, until))
+    }
+
+    fn tracking(&self) -> Option<(Nanos, Nanos)> {
         let phase = self.phase;
         let until = phase.tracking_stopped.or(phase.ended).unwrap_or(self.now);
-        until.checked_since(phase.tracking_started?)
+        Some((phase.tracking_started?, until))
     }
 }
 

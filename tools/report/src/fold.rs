@@ -14,10 +14,11 @@ use takt_record::{
 use takt_time::Nanos;
 
 use crate::live::Mark;
-use crate::phase::PhaseFold;
+use crate::phase::{PhaseFold, With};
 use crate::slo::Slo;
 use crate::streams::Streams;
 use crate::tracked::Tracked;
+use crate::windows::Windows;
 
 /// The fold of a session's records.
 ///
@@ -48,6 +49,8 @@ pub struct RunFold {
     pub(crate) counted: Counted,
     /// The records are not those of every request.
     pub(crate) partial: bool,
+    /// Times at which the server was profiled.
+    pub(crate) windows: Windows,
     streams: Streams,
     last_health: Option<Health>,
 }
@@ -76,6 +79,7 @@ impl RunFold {
             marks: VecDeque::new(),
             counted: Counted::Histograms,
             partial: false,
+            windows: Windows::default(),
             streams: Streams::default(),
             last_health: None,
         };
@@ -140,6 +144,7 @@ impl RunFold {
         self.last_at = self.last_at.max(other.last_at);
         self.strays += other.strays;
         self.partial |= other.partial;
+        self.windows.merge(&other.windows);
     }
 
     fn phase(&mut self, phase: PhaseId) -> Option<&mut PhaseFold> {
@@ -192,13 +197,15 @@ impl Fold for RunFold {
                     phase.anomalies += 1;
                 }
             }
-            Record::Issued(issued) => {
-                if let Some(phase) = self.phase(issued.key.phase) {
-                    phase.issue(issued);
-                }
-            }
+            Record::Issued(issued) => match self.phases.get_mut(usize::from(issued.key.phase.0)) {
+                Some(phase) => phase.issue(issued, &self.windows),
+                None => self.strays += 1,
+            },
             Record::Completed(done) => match self.phases.get_mut(usize::from(done.key.phase.0)) {
-                Some(phase) => phase.complete(done, &mut self.streams, self.slo.as_ref()),
+                Some(phase) => {
+                    let with = With { streams: &mut self.streams, windows: &self.windows };
+                    phase.complete(done, with, self.slo.as_ref());
+                }
                 None => self.strays += 1,
             },
             Record::Error { key, failure, message, .. } => {
@@ -206,19 +213,20 @@ impl Fold for RunFold {
                     phase.error(failure, message);
                 }
             }
-            Record::Conversation(talk) => {
-                if let Some(phase) = self.phase(talk.phase) {
-                    phase.conversation(talk);
-                }
-            }
+            Record::Conversation(talk) => match self.phases.get_mut(usize::from(talk.phase.0)) {
+                Some(phase) => phase.conversation(talk, &self.windows),
+                None => self.strays += 1,
+            },
             Record::Phase(phase) => {
                 let health = self.last_health;
-                if let Some(found) = self.phase(phase.phase) {
-                    found.event(phase.at, phase.event, health);
+                if let Some(found) = self.phases.get_mut(usize::from(phase.phase.0)) {
+                    found.event(phase.at, phase.event, health, &self.windows);
                     if matches!(phase.event, PhaseEvent::Started { .. }) {
                         self.current = Some(usize::from(phase.phase.0));
                         self.marks.clear();
                     }
+                } else {
+                    self.strays += 1;
                 }
             }
             Record::Session(session) => match session.event {
@@ -227,6 +235,7 @@ impl Fold for RunFold {
                 SessionEvent::Failed(by) => self.session.failed = Some(by),
                 SessionEvent::Ended => self.ended(),
             },
+            Record::Window(window) => self.windows.take(window),
             Record::Health(reading) => self.read_health(reading),
             Record::Text(_) | Record::Clock(_) => {}
         }

@@ -34,9 +34,11 @@ mod text;
 mod timeline;
 mod tracked;
 mod verdict;
+mod windows;
 
 pub use fold::RunFold;
 pub use live::{Live, WINDOW_MARKS};
 pub use sketch::Sketch;
-pub use text::{Table, render};
+pub use text::{Table, render, render_joined};
 pub use verdict::Limits;
+pub use windows::Windows;

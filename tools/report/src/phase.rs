@@ -17,6 +17,7 @@ use crate::steady::SteadyWindow;
 use crate::streams::Streams;
 use crate::talks::Talks;
 use crate::tracked::Tracked;
+use crate::windows::Windows;
 
 /// Counts, moments and, for a performance phase, distributions.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,12 @@ pub(crate) struct PhaseFold {
     pub(crate) late: u64,
     pub(crate) inherited: u64,
     pub(crate) retried: u64,
+    /// Ended in time and overlapped a profiler window, and those of them that succeeded.
+    pub(crate) profiled: u64,
+    pub(crate) profiled_ok: u64,
+    /// Successes that ended outside of windows, and their output tokens.
+    pub(crate) clear: u64,
+    pub(crate) clear_tokens: u64,
     pub(crate) errors: [u64; ErrorKind::ALL.len()],
     pub(crate) finish: [u64; FinishReason::ALL.len()],
     pub(crate) samples: ErrorSamples,
@@ -62,6 +69,12 @@ pub(crate) struct Extent {
     pub(crate) last: Option<Nanos>,
 }
 
+/// What requests are folded with, besides their phase.
+pub(crate) struct With<'a> {
+    pub(crate) streams: &'a mut Streams,
+    pub(crate) windows: &'a Windows,
+}
+
 impl PhaseFold {
     /// A phase that has not begun.
     pub(crate) fn new(plan: &PhasePlan) -> Self {
@@ -70,7 +83,13 @@ impl PhaseFold {
     }
 
     /// Something happened to the phase.
-    pub(crate) fn event(&mut self, at: Nanos, event: PhaseEvent, health: Option<Health>) {
+    pub(crate) fn event(
+        &mut self,
+        at: Nanos,
+        event: PhaseEvent,
+        health: Option<Health>,
+        windows: &Windows,
+    ) {
         match event {
             PhaseEvent::Started { inherited } => {
                 self.inherited = u64::from(inherited);
@@ -83,13 +102,13 @@ impl PhaseFold {
             }
             PhaseEvent::TrackingStarted => self.tracking_started = Some(at),
             PhaseEvent::IssuingEnded { by } => {
-                self.dwell(at);
+                self.dwell(at, windows);
                 self.issuing_ended = Some(at);
                 self.ended_by = Some(by);
             }
             PhaseEvent::TrackingStopped => self.tracking_stopped = Some(at),
             PhaseEvent::Ended { state } => {
-                self.dwell(at);
+                self.dwell(at, windows);
                 self.ended = Some(at);
                 self.state = Some(state);
                 self.health.iter_mut().for_each(|span| span.end(at));
@@ -102,8 +121,8 @@ impl PhaseFold {
     }
 
     /// A request was issued.
-    pub(crate) fn issue(&mut self, issued: &Issued) {
-        self.dwell(issued.at);
+    pub(crate) fn issue(&mut self, issued: &Issued, windows: &Windows) {
+        self.dwell(issued.at, windows);
         self.issued += 1;
         self.in_flight += 1;
         if let Some(tracked) = &mut self.tracked {
@@ -118,8 +137,8 @@ impl PhaseFold {
     }
 
     /// A conversation began or ended.
-    pub(crate) fn conversation(&mut self, record: &ConversationRecord) {
-        self.talks.conversation(record);
+    pub(crate) fn conversation(&mut self, record: &ConversationRecord, windows: &Windows) {
+        self.talks.conversation(record, windows);
         if let Some(tracked) = &self.tracked {
             let tokens = tracked.output.sum();
             let active = self.talks.active();
@@ -135,8 +154,9 @@ impl PhaseFold {
     }
 
     /// A request ended.
-    pub(crate) fn complete(&mut self, done: &Completed, streams: &mut Streams, slo: Option<&Slo>) {
-        self.dwell(done.times.end);
+    pub(crate) fn complete(&mut self, done: &Completed, with: With<'_>, slo: Option<&Slo>) {
+        let With { streams, windows } = with;
+        self.dwell(done.times.end, windows);
         match self.in_flight.checked_sub(1) {
             Some(rest) => self.in_flight = rest,
             None => self.anomalies += 1,
@@ -154,10 +174,14 @@ impl PhaseFold {
             return;
         }
         self.retried += u64::from(done.attempts > 1);
+        let profiled = windows.overlap(&done.times);
+        self.profiled += u64::from(profiled);
         if let Some(tracked) = &mut self.tracked {
-            tracked.ended(done);
+            if !profiled {
+                tracked.ended(done);
+            }
             if let Some(turn) = done.turn {
-                self.talks.completed(turn.turn, done);
+                self.talks.completed(turn.turn, done, profiled);
             }
         }
         match done.outcome {
@@ -166,8 +190,18 @@ impl PhaseFold {
                 if let Some(reason) = done.finish {
                     self.finish[usize::from(reason.code())] += 1;
                 }
+                self.profiled_ok += u64::from(profiled);
+                if !windows.meet(done.times.end, done.times.end) {
+                    self.clear += 1;
+                    self.clear_tokens += u64::from(done.tokens.output.unwrap_or(0));
+                }
                 if let Some(tracked) = &mut self.tracked {
-                    tracked.succeeded(done, streams, slo);
+                    if profiled {
+                        tracked.set_aside(done);
+                        streams.end(done.key, |_| ());
+                    } else {
+                        tracked.succeeded(done, streams, slo);
+                    }
                 }
             }
             Outcome::Failed(failure) => {
@@ -227,6 +261,10 @@ impl PhaseFold {
             (&mut self.late, other.late),
             (&mut self.inherited, other.inherited),
             (&mut self.retried, other.retried),
+            (&mut self.profiled, other.profiled),
+            (&mut self.profiled_ok, other.profiled_ok),
+            (&mut self.clear, other.clear),
+            (&mut self.clear_tokens, other.clear_tokens),
             (&mut self.in_flight, other.in_flight),
             (&mut self.anomalies, other.anomalies),
         ] {
@@ -265,7 +303,7 @@ impl PhaseFold {
     }
 
     /// Accounts for the time since `in_flight` last changed.
-    fn dwell(&mut self, now: Nanos) {
+    fn dwell(&mut self, now: Nanos, windows: &Windows) {
         let span = now.saturating_since(self.changed);
         self.changes += 1;
         if let Some(tracked) = &mut self.tracked
@@ -274,7 +312,8 @@ impl PhaseFold {
         {
             tracked.timeline(self.changed).dwell(self.in_flight, self.changed, span);
             if self.issuing_ended.is_none() {
-                tracked.in_flight.record_n(self.in_flight, span.as_nanos());
+                let shut = windows.covered(self.changed, now).as_nanos();
+                tracked.in_flight.record_n(self.in_flight, span.as_nanos() - shut);
             }
         }
         self.changed = self.changed.max(now);

@@ -5,6 +5,7 @@
 //! with two histograms each while the phase runs.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use takt_record::{
     Completed, ConversationEnd, ConversationEvent, ConversationRecord, ConversationState,
@@ -13,6 +14,7 @@ use takt_record::{
 use takt_time::Span;
 
 use crate::series::{MAX_VALUE, Series};
+use crate::windows::Windows;
 
 /// The conversations of a phase.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +25,7 @@ pub(crate) struct Talks {
     ended: [u64; ConversationState::ALL.len()],
     skipped: u64,
     unsent: u64,
-    /// Of those that were completed.
+    /// Of those that were completed, and not profiled.
     whole: Whole,
     turns: BTreeMap<u32, Turn>,
     /// Differences beyond all measure.
@@ -69,21 +71,21 @@ impl Talks {
     }
 
     /// A conversation began or ended.
-    pub(crate) fn conversation(&mut self, record: &ConversationRecord) {
+    pub(crate) fn conversation(&mut self, record: &ConversationRecord, windows: &Windows) {
         match record.event {
             ConversationEvent::Started { turns } => {
                 self.begun += 1;
                 self.expected += u64::from(turns);
             }
-            ConversationEvent::Ended(end) => self.ended(record, &end),
+            ConversationEvent::Ended(end) => self.ended(record, &end, windows),
         }
     }
 
-    fn ended(&mut self, record: &ConversationRecord, end: &ConversationEnd) {
+    fn ended(&mut self, record: &ConversationRecord, end: &ConversationEnd, windows: &Windows) {
         self.ended[usize::from(end.how.code())] += 1;
         self.skipped += u64::from(end.skipped);
         self.unsent += u64::from(end.unsent);
-        if end.how != ConversationState::Completed {
+        if end.how != ConversationState::Completed || windows.meet(end.began, record.at) {
             return;
         }
         let Some(duration) = record.at.checked_since(end.began) else {
@@ -130,8 +132,8 @@ impl Talks {
         turn.issued += 1;
     }
 
-    /// A turn ended in time.
-    pub(crate) fn completed(&mut self, number: u32, done: &Completed) {
+    /// A turn ended in time, `profiled` ones among them.
+    pub(crate) fn completed(&mut self, number: u32, done: &Completed, profiled: bool) {
         let Some(turn) = self.turns.get_mut(&row_of(number).0) else { return };
         match done.outcome {
             Outcome::Ok => {}
@@ -139,6 +141,9 @@ impl Talks {
             Outcome::Unanswered => return,
         }
         turn.succeeded += 1;
+        if profiled {
+            return;
+        }
         let times = &done.times;
         let since = |at: takt_time::Nanos| {
             let span = at.checked_since(times.sent?)?;
@@ -173,19 +178,11 @@ impl Talks {
         self.anomalies += other.anomalies;
         self.whole.each(Series::merge, &other.whole);
         for (&first, theirs) in &other.turns {
-            let mine = self.turns.entry(first).or_default();
-            mine.last = theirs.last;
-            mine.issued += theirs.issued;
-            mine.succeeded += theirs.succeeded;
-            mine.failed += theirs.failed;
-            mine.ttft.merge(&theirs.ttft);
-            mine.latency.merge(&theirs.latency);
-            for (mine, theirs) in [
-                (&mut mine.input, theirs.input),
-                (&mut mine.output, theirs.output),
-                (&mut mine.cached, theirs.cached),
-            ] {
-                *mine = Mean { sum: mine.sum + theirs.sum, count: mine.count + theirs.count };
+            match self.turns.entry(first) {
+                Entry::Vacant(place) => {
+                    place.insert(theirs.clone());
+                }
+                Entry::Occupied(mut mine) => mine.get_mut().merge(theirs),
             }
         }
     }
@@ -245,6 +242,23 @@ impl Whole {
     }
 }
 
+impl Turn {
+    fn merge(&mut self, other: &Self) {
+        self.issued += other.issued;
+        self.succeeded += other.succeeded;
+        self.failed += other.failed;
+        self.ttft.merge(&other.ttft);
+        self.latency.merge(&other.latency);
+        for (mine, theirs) in [
+            (&mut self.input, other.input),
+            (&mut self.output, other.output),
+            (&mut self.cached, other.cached),
+        ] {
+            *mine = Mean { sum: mine.sum + theirs.sum, count: mine.count + theirs.count };
+        }
+    }
+}
+
 impl Mean {
     fn take(&mut self, count: Option<u32>) {
         if let Some(count) = count {
@@ -294,5 +308,40 @@ mod tests {
             let (first, last) = row_of(number);
             assert!((first..=last).contains(&number));
         }
+    }
+
+    #[test]
+    fn turn_numbers_that_only_the_second_part_has_keep_their_values() {
+        let done = |end: u64| Completed {
+            key: takt_record::RequestKey::default(),
+            sample: 0,
+            outcome: Outcome::Ok,
+            times: takt_record::Times {
+                sent: Some(takt_time::Nanos::ZERO),
+                end: takt_time::Nanos::from_nanos(end),
+                ..takt_record::Times::default()
+            },
+            tokens: takt_record::TokenCounts::default(),
+            finish: None,
+            status: Some(200),
+            attempts: 1,
+            reused: true,
+            body_bytes: 0,
+            endpoint: 0,
+            turn: None,
+        };
+        let part = |turns: &[u32]| {
+            let mut talks = Talks::default();
+            talks.keep_values();
+            for &turn in turns {
+                talks.issued(turn, true);
+                talks.completed(turn, &done(1_234_567_891), false);
+            }
+            talks
+        };
+        let mut all = part(&[1]);
+        all.merge(&part(&[1, 2]));
+        assert_eq!(all.turns(), part(&[1, 1, 2]).turns());
+        assert_eq!(all.turns()[1].latency_ms.unwrap().p.p50, 1_234.567_891);
     }
 }

@@ -1,12 +1,14 @@
 //! The printed report, from the result document alone.
 //!
 //! Order: what was run and whether it may be trusted; a summary when there are several performance
-//! phases; each phase; the verdict with its figures. What does not apply is left out. At most
-//! [`WIDTH`] columns, plain text without escapes: what comes from a server is cleaned first.
+//! phases; each phase; what the server was doing, where that is known; the verdict with its figures. What
+//! does not apply is left out. At most [`WIDTH`] columns, but for the server's tables, plain text without
+//! escapes: what comes from a server is cleaned first.
 
 mod figure;
 mod phase;
 mod score;
+mod server;
 mod table;
 mod talks;
 
@@ -14,6 +16,7 @@ use serde_json::Value;
 use takt_record::{Counted, PhaseKind, PhaseResult, Reason, ResultDoc, RunState, VerdictStatus};
 
 use figure::{clean, column, figure, fit, wrap};
+pub use server::render_joined;
 pub use table::Table;
 
 /// The report of a run as text, ending in a line break.
@@ -24,6 +27,9 @@ pub fn render(result: &ResultDoc) -> String {
     summary(&mut out, result);
     for phase in &result.phases {
         phase::render(&mut out, phase);
+    }
+    if let Some(side) = &result.opprof {
+        server::render(&mut out, side);
     }
     verdict(&mut out, result);
     records(&mut out, result);

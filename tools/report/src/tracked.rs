@@ -134,6 +134,13 @@ impl Tracked {
         }
     }
 
+    /// Counts a request that succeeded while the server was profiled: its times are no result.
+    pub(crate) fn set_aside(&mut self, done: &Completed) {
+        let bin = self.timeline(done.times.end).bin(done.times.end);
+        bin.succeeded += 1;
+        bin.output_tokens += u64::from(done.tokens.output.unwrap_or(0));
+    }
+
     /// The times with the first token where it is asked to be.
     fn as_asked(&self, times: &Times) -> Times {
         let wait = times.socket_wait.filter(|_| self.by_arrival).unwrap_or(Span::ZERO);

@@ -8,11 +8,11 @@ use takt_engine::{Remote, Target};
 use takt_mock::{Mode, Server, ServerConfig, ServerMsg, TruthSink};
 use takt_net::WaitMode;
 
-/// A server at work; [`Self::stop`] ends it.
+/// A server at work; it is stopped with its owner.
 pub(crate) struct BuiltIn {
     pub(crate) address: SocketAddr,
     stop: Remote<ServerMsg>,
-    thread: JoinHandle<anyhow::Result<()>>,
+    thread: Option<JoinHandle<anyhow::Result<()>>>,
 }
 
 impl BuiltIn {
@@ -28,7 +28,7 @@ impl BuiltIn {
             .name("takt-mock".to_owned())
             .spawn(move || serve(mode, core, truth, tell, &give))?;
         match (given.recv(), told.recv()) {
-            (Ok(stop), Ok(address)) => Ok(Self { address, stop, thread }),
+            (Ok(stop), Ok(address)) => Ok(Self { address, stop, thread: Some(thread) }),
             // It ended before it listened.
             _ => match thread.join() {
                 Ok(Err(error)) => Err(error),
@@ -37,11 +37,19 @@ impl BuiltIn {
         }
     }
 
-    /// Stops it and waits for its end.
-    pub(crate) fn stop(self) {
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for BuiltIn {
+    fn drop(&mut self) {
         // A server that does not stop has stopped already; its thread ends with the process.
-        if self.stop.send(ServerMsg::Stop).is_ok() {
-            drop(self.thread.join());
+        if self.stop.send(ServerMsg::Stop).is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            drop(thread.join());
         }
     }
 }

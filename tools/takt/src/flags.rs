@@ -55,9 +55,19 @@ fn put_flags(tree: &mut Node, args: &RunArgs) -> anyhow::Result<()> {
         let Some(path) = path.to_str() else { bail!("--dataset: the path is not UTF-8") };
         text("--dataset", &["dataset", "path"], Some(path))?;
     }
+    for (flag, key, path) in
+        [("--opprof", "records", &args.opprof), ("--opprof-traces", "traces", &args.opprof_traces)]
+    {
+        let Some(path) = path else { continue };
+        let Some(path) = path.to_str() else { bail!("{flag}: the path is not UTF-8") };
+        text(flag, &["opprof", key], Some(path))?;
+    }
     let mut put = |flag: &'static str, path: &[&str], value: Value| {
         config::put(tree, path, Node::new(value, Origin::Flag(flag)))
     };
+    if let Some(windows) = args.opprof_windows {
+        put("--opprof-windows", &["opprof", "windows"], Value::Number(windows.into()))?;
+    }
     if args.stream || args.no_stream {
         let flag = if args.stream { "--stream" } else { "--no-stream" };
         put(flag, &["endpoint", "stream"], Value::Bool(args.stream))?;

@@ -12,6 +12,7 @@ use crate::config::verdict_limits;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::folder::RunFolder;
+use crate::opprof;
 use crate::outlets::Aggregated;
 use crate::run::Options;
 use crate::said;
@@ -69,6 +70,7 @@ pub(crate) fn report(
         result.verdict.reasons.push(remark("aggregator_lost", says));
     }
     result.journal = note;
+    opprof::attach(folder.path(), &mut result, console);
     let programs = match ended {
         Ended::Complete => Programs::Run,
         _ => Programs::Not(BROKEN_OFF),

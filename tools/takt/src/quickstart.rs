@@ -1,7 +1,5 @@
 //! `takt quickstart`: a whole run in a few seconds, against a server of its own on this machine.
 
-use std::net::SocketAddr;
-
 use takt_mock::{Mode, TimedConfig};
 
 use crate::built_in::BuiltIn;
@@ -18,17 +16,15 @@ pub(crate) fn quickstart(args: &QuickstartArgs, console: &Console) -> Result<Exi
         "built-in server on {}: first token after 10 to 40 ms, then one every 5 ms",
         server.address
     ));
-    let config = config(server.address).or_exit(Exit::Internal)?;
+    let config = config(&server).or_exit(Exit::Internal)?;
     let (out, format) = (args.out.as_deref(), args.output.format);
     let options = Options { out, format, strict: false, turn_records: None };
-    let measured = measure(&config, options, console);
-    server.stop();
-    measured
+    measure(&config, options, console)
 }
 
-fn config(address: SocketAddr) -> anyhow::Result<Config> {
+fn config(server: &BuiltIn) -> anyhow::Result<Config> {
     let mut tree = Node::from_yaml(CONFIG, "quickstart")?;
-    let url = Node::text(format!("http://{address}"), Origin::Implied);
+    let url = Node::text(server.url(), Origin::Implied);
     put(&mut tree, &["endpoint", "url"], url)?;
     Ok(Config::read(&tree, "quickstart")?)
 }

@@ -22,6 +22,7 @@ use takt_time::Span;
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
+use crate::opprof::ServerShared;
 use crate::outcome::Ended;
 use crate::pacer::Clock;
 use crate::stops::{STOP_GRACE, Stops};
@@ -46,6 +47,8 @@ pub(crate) struct Work {
     pub(crate) turns: Option<TurnRecords>,
     /// The accounts of the thread that folds, once it runs.
     pub(crate) fold: Arc<OnceLock<Accounts>>,
+    /// Who takes windows of the server, and has the session record them.
+    pub(crate) server: Option<Arc<ServerShared>>,
 }
 
 /// Runs the session to its end on this thread.
@@ -76,9 +79,13 @@ pub(crate) fn run<F>(
     let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
     let mut system = System::new(host);
     let (clock, mut turns) = (work.clock.take(), work.turns.take());
+    let server = work.server.take();
     let (outcome, session) = spawn(&mut system, work, &publisher, console);
     let clock = clock.map(|clock| clock.start(&mut system, &session)).transpose()?;
     stops.tell(system.remote(&session, REMOTE));
+    if let Some(server) = &server {
+        server.tell(system.remote(&session, REMOTE));
+    }
     let ran = guarded(|| match &mut turns {
         None => system.run(),
         Some(turns) => recorded(&mut system, turns),
@@ -281,6 +288,7 @@ mod tests {
             clock: None,
             turns: None,
             fold: Arc::default(),
+            server: None,
         };
         let output = OutputArgs { format: Format::Text, quiet: true, log_level: LogLevel::Error };
         let console = Console::new(output);

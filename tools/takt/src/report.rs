@@ -22,7 +22,7 @@ use crate::config::verdict_limits;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::tokens::{self, Counting};
-use crate::{outcome, said};
+use crate::{opprof, outcome, said};
 
 /// Prints the report of the folder.
 pub(crate) fn report(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
@@ -60,6 +60,7 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     let folded = fold(folder, exact, console).or_exit(Exit::Input)?;
     let mut result = folded.fold.result(&verdict_limits(&folded.fold.plan().config));
     result.journal = Some(folded.note);
+    opprof::attach(folder, &mut result, console);
     let whole = !folded.fold.is_partial() && result.state != RunState::Killed;
     let programs = if args.run_programs { Programs::Run } else { Programs::Recorded };
     let scored = |mut result| {

@@ -35,6 +35,7 @@ use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
 use crate::forecast::forecasts;
 use crate::identity::{self, Identity};
+use crate::opprof::During;
 use crate::outcome::{self, Ended};
 use crate::outlets::Outlets;
 use crate::pacer::{Clock, Line};
@@ -112,6 +113,8 @@ pub(crate) fn measure(
         let (stops, console) = (stops.clone(), console.clone());
         control.serve(move || stops.ask(&console)).or_exit(Exit::Setup)?;
     }
+    let during = During::begin(config, &plan, folder.path(), console)?;
+    let server = during.as_ref().map(During::shared);
     let mut outlets = Outlets::open(config, &plan, &folder, console)?;
     let clock = Clock::new(config, line, &times, &mut outlets, &plan)?;
     let mut recording = recorder_config(config, &plan, &folder);
@@ -121,8 +124,10 @@ pub(crate) fn measure(
     let mut progress = Progress::new(console, config, &lengths);
     let fold: Arc<OnceLock<Accounts>> = Arc::default();
     let told = Arc::clone(&fold);
-    let (sink, recorder) =
-        Recorder::start(recording, Watched::new(plan.clone()), move |watched, tick| {
+    let (sink, recorder) = Recorder::start(
+        recording,
+        Watched::new(plan.clone(), server.clone()),
+        move |watched, tick| {
             told.get_or_init(Accounts::of_this_thread);
             progress.look(watched, tick.now.mono, tick.last);
             if let Some(status) = &status {
@@ -131,8 +136,9 @@ pub(crate) fn measure(
             if let Some(snapshots) = &mut snapshots {
                 snapshots.look(watched, &tick);
             }
-        })
-        .or_exit(Exit::Setup)?;
+        },
+    )
+    .or_exit(Exit::Setup)?;
 
     let work = Work {
         client: client(config, allowed, &reached, &prepared),
@@ -147,9 +153,13 @@ pub(crate) fn measure(
         clock,
         turns,
         fold,
+        server,
     };
     let reacted = reactor::run(work, Box::new(sink), &recorder, &stops, console);
     let finished = recorder.finish();
+    if let (Some(during), Some(asked)) = (during, &config.opprof) {
+        during.end(asked, console);
+    }
     let ended = match reacted {
         Ok(ended) => ended,
         // Nothing was sent: the folder holds the configuration and an empty journal.

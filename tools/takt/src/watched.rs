@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 #[cfg(feature = "zmq")]
 use takt_record::MetricsSnapshot;
@@ -13,6 +14,8 @@ use takt_record::{
 };
 use takt_report::{Live, RunFold};
 use takt_time::Nanos;
+
+use crate::opprof::ServerShared;
 
 /// Something worth a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,13 +35,14 @@ struct Inner {
     fold: RunFold,
     news: Vec<News>,
     seen: BTreeSet<(PhaseId, ErrorKind, Option<u16>)>,
+    server: Option<Arc<ServerShared>>,
 }
 
 impl Watched {
-    /// The fold of `plan`.
-    pub(crate) fn new(plan: SessionPlan) -> Self {
+    /// The fold of `plan`; whoever takes windows of the server hears of phases.
+    pub(crate) fn new(plan: SessionPlan, server: Option<Arc<ServerShared>>) -> Self {
         let (fold, seen) = (RunFold::new(plan), BTreeSet::new());
-        Self(RefCell::new(Inner { fold, news: Vec::new(), seen }))
+        Self(RefCell::new(Inner { fold, news: Vec::new(), seen, server }))
     }
 
     /// What is new since the last call.
@@ -75,7 +79,12 @@ impl Fold for Watched {
                 let says = format!("phase {name}: first {kind}: {}", one_line(message));
                 inner.news.push(News::Bad(says));
             }
-            Record::Phase(phase) => inner.phase(phase.at, phase.phase, phase.event),
+            Record::Phase(phase) => {
+                if let Some(server) = &inner.server {
+                    server.phase(phase);
+                }
+                inner.phase(phase.at, phase.phase, phase.event);
+            }
             Record::Session(session) => inner.session(session.event),
             _ => {}
         }
@@ -185,7 +194,7 @@ mod tests {
             stream: true,
             conversations: None,
         };
-        Watched::new(SessionPlan { phases: vec![phase], ..SessionPlan::default() })
+        Watched::new(SessionPlan { phases: vec![phase], ..SessionPlan::default() }, None)
     }
 
     fn error(status: u16, message: &str) -> Record<'_> {

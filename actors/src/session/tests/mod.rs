@@ -43,6 +43,7 @@ fn line(record: &Record<'_>) -> Option<String> {
             None => format!("{ms} issued {}", key(r.key)),
         },
         Record::Conversation(r) => conversations::line(r, ms),
+        Record::Window(r) => format!("{ms} window {:?}", r.event),
         Record::Error { key: k, .. } => format!("{ms} error {}", key(*k)),
         Record::Completed(r) => {
             let how = match r.outcome {

@@ -143,3 +143,46 @@ fn a_session_with_a_hook_for_its_end_leaves_the_system_to_its_other_actors() {
     assert_eq!(*ticks.borrow(), [Nanos::ZERO + Span::from_millis(500)]);
     assert_eq!(system.host().now(), Nanos::ZERO + Span::from_millis(500));
 }
+
+#[test]
+fn a_profiler_window_is_recorded_in_its_place_and_told_back() {
+    struct Windows(Addr<SessionMsg>, std::sync::mpsc::SyncSender<Nanos>);
+    impl Actor for Windows {
+        type Msg = WindowEvent;
+        fn started(&mut self, cx: &mut Context<'_, Self>) {
+            for (ms, event) in [(7, WindowEvent::Opened), (12, WindowEvent::Closed)] {
+                cx.call_at(Nanos::ZERO + Span::from_millis(ms), event);
+            }
+        }
+        fn handle(&mut self, event: WindowEvent, _cx: &mut Context<'_, Self>) {
+            self.0.send(SessionMsg::Window(event, self.1.clone()));
+        }
+    }
+    let mut system = System::new(VirtualClock::default());
+    let (endpoint, _) = Planned::spawn(&mut system, |_| Plan::Answer(Span::from_millis(5)));
+    let lines = Rc::<RefCell<Lines>>::default();
+    let publisher =
+        Publisher::new(Box::new(InlineSink::new(lines.clone())), PublisherConfig::default());
+    let config = config(vec![phase("p", closed(1), 3)]);
+    let (session, _) = Session::new(config, Box::new(endpoint), SharedPublisher::new(publisher));
+    let session = system.spawn(session, 64);
+    let (told, heard) = std::sync::mpsc::sync_channel(2);
+    system.spawn(Windows(session, told), 8);
+    system.run().unwrap();
+    let lines = &lines.borrow().0;
+    let of = |line: &&String| [" issued ", " ok ", " window "].iter().any(|w| line.contains(w));
+    assert_eq!(
+        lines.iter().filter(of).collect::<Vec<_>>(),
+        [
+            "0 issued 0.0",
+            "5 ok 0.0",
+            "5 issued 0.1",
+            "7 window Opened",
+            "10 ok 0.1",
+            "10 issued 0.2",
+            "12 window Closed",
+            "15 ok 0.2"
+        ]
+    );
+    assert_eq!(heard.iter().map(Nanos::as_nanos).collect::<Vec<_>>(), [7_000_000, 12_000_000]);
+}

@@ -159,6 +159,10 @@ fn expected(record: &Record<'_>, plan: &SessionPlan) -> Value {
                 }
             }
         }
+        Record::Window(r) => match r.event {
+            WindowEvent::Opened => "window.opened",
+            WindowEvent::Closed => "window.closed",
+        },
         Record::Clock(r) => {
             takt = json!({ "wall_ns": r.wall_ns });
             "instrument.clock"

@@ -81,8 +81,19 @@ pub fn heading(input: impl BufRead) -> io::Result<Option<Heading>> {
 /// # Errors
 /// The input's. That it ends too early is none.
 pub fn check_file(input: impl BufRead, before: Option<&StreamEnd>) -> io::Result<FileReport> {
+    check_with(FileCheck::new(before.cloned()), input)
+}
+
+/// The same of a file that may begin at any step: those before it were left out when it was copied.
+///
+/// # Errors
+/// As [`check_file`].
+pub fn check_part(input: impl BufRead, before: Option<&StreamEnd>) -> io::Result<FileReport> {
+    check_with(FileCheck { part: true, ..FileCheck::new(before.cloned()) }, input)
+}
+
+fn check_with(mut check: FileCheck, input: impl BufRead) -> io::Result<FileReport> {
     let mut lines = Lines::new(input);
-    let mut check = FileCheck::new(before.cloned());
     let torn = loop {
         let number = lines.number() + 1;
         match lines.next_line()? {
@@ -99,6 +110,8 @@ pub fn check_file(input: impl BufRead, before: Option<&StreamEnd>) -> io::Result
 pub struct FileCheck {
     before: Option<StreamEnd>,
     report: FileReport,
+    /// It may begin at any step.
+    part: bool,
 }
 
 impl FileCheck {
@@ -119,7 +132,7 @@ impl FileCheck {
             continues: false,
             stream: StreamEnd::default(),
         };
-        Self { before, report }
+        Self { before, report, part: false }
     }
 
     /// Takes a whole line in, its number counted from 1.
@@ -151,6 +164,9 @@ impl FileCheck {
             self.begin(|before| before.goes_on_with(record));
         }
         let mut stream = std::mem::take(&mut self.report.stream);
+        if self.part {
+            stream.may_begin_at(record);
+        }
         let mut found = |f: &'static str, found, expected| self.found(number, f, found, expected);
         stream.record(record, &mut found);
         rules::record(record, &mut found);

@@ -16,7 +16,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use file::{Ending, FINDINGS_MAX, FileCheck, FileReport, Heading, check_file, heading};
+pub use file::{
+    Ending, FINDINGS_MAX, FileCheck, FileReport, Heading, check_file, check_part, heading,
+};
 pub use stream::StreamEnd;
 
 use std::fmt;

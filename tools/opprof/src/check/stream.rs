@@ -33,6 +33,13 @@ impl StreamEnd {
         Self { ended: false, ..self }
     }
 
+    /// What was before the first record is not asked for.
+    pub(super) fn may_begin_at(&mut self, record: &StepRecord<'_>) {
+        if self.records == 0 {
+            self.next_index = record.step_index.saturating_sub(record.dropped_records_before);
+        }
+    }
+
     /// Takes the next record in.
     pub(super) fn record(&mut self, r: &StepRecord<'_>, report: &mut Report<'_>) {
         if self.records == 0 {

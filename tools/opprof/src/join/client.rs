@@ -1,26 +1,36 @@
 //! The client's side: a fold over the journal.
 //!
 //! Memory does not grow with requests: latencies go into a sketch a slice, and only the slowest requests
-//! are kept.
+//! are kept. What overlaps a profiler window is counted as an answer, and has no latency.
 
 use std::collections::BTreeMap;
 
 use takt_record::{Completed, Fold, Outcome, PhaseId, PhaseKind, Record, RequestKey, SessionPlan};
+use takt_report::{Sketch, Windows};
 use takt_time::{Nanos, Span};
-
-use super::Slice;
 
 /// A request that took long.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SlowRequest {
+pub(super) struct Slow {
     /// Which.
-    pub key: RequestKey,
+    pub(super) key: RequestKey,
     /// The figure by which it is slow: time to its first token, or per token, nanoseconds.
-    pub value_ns: u64,
+    pub(super) value_ns: u64,
     /// When it was sent, client's clock.
-    pub sent_ns: u64,
+    pub(super) sent_ns: u64,
     /// From when to when it was slow, client's clock.
-    pub window_ns: (u64, u64),
+    pub(super) window_ns: (u64, u64),
+}
+
+/// The client's side of a slice of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ClientSlice {
+    /// First tokens in it, nanoseconds from the send.
+    pub(super) ttft: Sketch,
+    /// Last tokens in it, nanoseconds a token.
+    pub(super) tpot: Sketch,
+    /// Answers that ended well in it.
+    pub(super) answers: u64,
 }
 
 /// The fold.
@@ -29,11 +39,12 @@ pub struct ClientFold {
     measured: Vec<bool>,
     width_ns: u64,
     keep: usize,
-    slices: BTreeMap<u64, Slice>,
-    slowest_ttft: Vec<SlowRequest>,
-    slowest_tpot: Vec<SlowRequest>,
+    slices: BTreeMap<u64, ClientSlice>,
+    slowest_ttft: Vec<Slow>,
+    slowest_tpot: Vec<Slow>,
     offsets: Vec<i128>,
     span: Option<(u64, u64)>,
+    windows: Windows,
 }
 
 impl ClientFold {
@@ -53,6 +64,7 @@ impl ClientFold {
             slowest_tpot: Vec::new(),
             offsets: Vec::new(),
             span: None,
+            windows: Windows::default(),
         }
     }
 
@@ -74,16 +86,22 @@ impl ClientFold {
         self.width_ns
     }
 
-    pub(super) fn slice(&self, place: u64) -> Slice {
+    pub(super) fn slice(&self, place: u64) -> ClientSlice {
         self.slices.get(&place).cloned().unwrap_or_default()
     }
 
-    pub(super) fn slowest_ttft(&self) -> &[SlowRequest] {
+    pub(super) fn slowest_ttft(&self) -> &[Slow] {
         &self.slowest_ttft
     }
 
-    pub(super) fn slowest_tpot(&self) -> &[SlowRequest] {
+    pub(super) fn slowest_tpot(&self) -> &[Slow] {
         &self.slowest_tpot
+    }
+
+    /// Share of the time between two moments in which the server was profiled.
+    pub(super) fn profiled(&self, from_ns: u64, to_ns: u64) -> f64 {
+        let (from, to) = (Nanos::from_nanos(from_ns), Nanos::from_nanos(to_ns));
+        self.windows.covered(from, to).as_nanos() as f64 / (to_ns - from_ns).max(1) as f64
     }
 
     fn is_measured(&self, phase: PhaseId) -> bool {
@@ -100,8 +118,12 @@ impl ClientFold {
         let (first, last) = self.span.unwrap_or((sent.as_nanos(), end));
         self.span = Some((first.min(sent.as_nanos()), last.max(end)));
         self.at(times.end).answers += 1;
+        if self.windows.overlap(times) {
+            // Its latency is that of a profiled server.
+            return;
+        }
         let Some(first_token) = times.first_token else { return };
-        let request = |value: Span, from: Nanos, to: Nanos| SlowRequest {
+        let request = |value: Span, from: Nanos, to: Nanos| Slow {
             key: done.key,
             value_ns: value.as_nanos(),
             sent_ns: sent.as_nanos(),
@@ -120,7 +142,7 @@ impl ClientFold {
         }
     }
 
-    fn at(&mut self, at: Nanos) -> &mut Slice {
+    fn at(&mut self, at: Nanos) -> &mut ClientSlice {
         self.slices.entry(at.as_nanos() / self.width_ns).or_default()
     }
 }
@@ -129,6 +151,7 @@ impl Fold for ClientFold {
     fn fold(&mut self, record: &Record<'_>) {
         match record {
             Record::Completed(done) => self.completed(done),
+            Record::Window(window) => self.windows.take(window),
             Record::Clock(anchor) => {
                 let offset = i128::from(anchor.wall_ns) - i128::from(anchor.mono.as_nanos());
                 // One a second of a day; the middle of these is the middle of all.
@@ -142,7 +165,7 @@ impl Fold for ClientFold {
 }
 
 /// Keeps the slowest, slowest first.
-fn keep(slowest: &mut Vec<SlowRequest>, request: SlowRequest, most: usize) {
+fn keep(slowest: &mut Vec<Slow>, request: Slow, most: usize) {
     let at = slowest.partition_point(|other| other.value_ns >= request.value_ns);
     if at < most {
         slowest.insert(at, request);

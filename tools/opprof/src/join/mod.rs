@@ -13,64 +13,14 @@ mod client;
 mod server;
 #[cfg(test)]
 mod tests;
-mod text;
 
-pub use client::{ClientFold, SlowRequest};
-pub use server::ServerSlice;
+pub use client::ClientFold;
 
-use takt_report::Sketch;
+use takt_record::{Joined, JoinedRequest, JoinedSlice};
 
 use crate::steps::StepFacts;
-
-/// How the clocks of both sides were joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clocks {
-    /// One machine: the same monotonic clock.
-    Same,
-    /// By wall clocks.
-    Wall,
-}
-
-/// One slice of time, both sides.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Slice {
-    /// Seconds from the first slice.
-    pub start_s: f64,
-    /// First tokens in it, nanoseconds from the send.
-    pub ttft: Sketch,
-    /// Ends in it, nanoseconds a token.
-    pub tpot: Sketch,
-    /// Answers that ended well in it.
-    pub answers: u64,
-    /// What the server did.
-    pub server: ServerSlice,
-}
-
-/// A slow request and the steps that ran meanwhile.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Slowest {
-    /// The request.
-    pub request: SlowRequest,
-    /// Seconds from the first slice to its send.
-    pub sent_s: f64,
-    /// What the server did between its send and its first token, or its first and last token.
-    pub during: ServerSlice,
-}
-
-/// Both sides.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Joined {
-    /// How clocks were joined.
-    pub clocks: Clocks,
-    /// In order of time; the first and the last have requests.
-    pub slices: Vec<Slice>,
-    /// The slowest to their first token.
-    pub slowest_ttft: Vec<Slowest>,
-    /// The slowest per token.
-    pub slowest_tpot: Vec<Slowest>,
-    /// Steps within the time of the run, and all that were given.
-    pub steps: (usize, usize),
-}
+use client::Slow;
+use server::slice;
 
 /// Why nothing can be joined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -114,28 +64,37 @@ pub fn join(client: &ClientFold, steps: &[StepFacts]) -> Result<Joined, JoinErro
     }
     let width = client.slice_ns();
     let places = first / width..=last / width;
+    let first = places.start() * width;
     let slices = places.clone().map(|place| {
-        let from = place * width;
-        let mut slice = client.slice(place);
-        slice.start_s = (place - places.start()) as f64 * width as f64 / 1e9;
-        slice.server = ServerSlice::of(&within, from, from + width);
-        slice
+        let (from, client_side) = (place * width, client.slice(place));
+        JoinedSlice {
+            start_s: (from - first) as f64 / 1e9,
+            answers: client_side.answers,
+            ttft_p50_ms: millis(client_side.ttft.percentile(50)),
+            ttft_p95_ms: millis(client_side.ttft.percentile(95)),
+            tpot_p50_ms: millis(client_side.tpot.percentile(50)),
+            profiled: client.profiled(from, from + width),
+            server: slice(&within, from, from + width),
+        }
     });
-    let slowest = |requests: &[SlowRequest]| -> Vec<Slowest> {
-        requests
-            .iter()
-            .map(|&request| {
-                let (from, to) = request.window_ns;
-                let sent_s = request.sent_ns.saturating_sub(places.start() * width) as f64 / 1e9;
-                Slowest { request, sent_s, during: ServerSlice::of(&within, from, to) }
-            })
-            .collect()
+    let slow = |slow: &Slow| JoinedRequest {
+        phase: slow.key.phase.0,
+        ordinal: slow.key.ordinal,
+        sent_s: slow.sent_ns.saturating_sub(first) as f64 / 1e9,
+        value_ms: slow.value_ns as f64 / 1e6,
+        during: slice(&within, slow.window_ns.0, slow.window_ns.1),
     };
     Ok(Joined {
         clocks,
+        steps: within.len() as u64,
+        recorded: steps.len() as u64,
+        slice_s: width as f64 / 1e9,
         slices: slices.collect(),
-        slowest_ttft: slowest(client.slowest_ttft()),
-        slowest_tpot: slowest(client.slowest_tpot()),
-        steps: (within.len(), steps.len()),
+        slowest_ttft: client.slowest_ttft().iter().map(slow).collect(),
+        slowest_tpot: client.slowest_tpot().iter().map(slow).collect(),
     })
+}
+
+fn millis(ns: Option<u64>) -> Option<f64> {
+    ns.map(|ns| ns as f64 / 1e6)
 }

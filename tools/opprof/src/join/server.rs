@@ -1,38 +1,8 @@
 //! The server's side: what its steps were made of between two moments.
 
-use super::Clocks;
-use crate::steps::StepFacts;
+use takt_record::{JoinClocks, ServerSlice};
 
-/// Composition between two moments. Means are over steps, weighted by how long each lasted within them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ServerSlice {
-    /// Steps that ran in it, in part or whole.
-    pub steps: u64,
-    /// Share of the time in which a step ran.
-    pub busy: f64,
-    /// Mean requests that generate.
-    pub decode_batch: f64,
-    /// Mean requests that read their prompt.
-    pub prefill_requests: f64,
-    /// Prompt tokens of the steps that ended in it.
-    pub prefill_tokens: u64,
-    /// Tokens of the requests that generate, of the same steps.
-    pub decode_tokens: u64,
-    /// Share of the busy time in steps with prompt tokens.
-    pub prefill_share: f64,
-    /// The most that waited.
-    pub waiting_max: u64,
-    /// The greatest share of the cache in use.
-    pub kv_usage_max: f64,
-    /// Requests thrown out.
-    pub preemptions: u64,
-    /// The longest step, nanoseconds.
-    pub longest_step_ns: u64,
-    /// Mean length of a step, nanoseconds.
-    pub mean_step_ns: f64,
-    /// Share of prompt look-ups that the prefix cache had; `None` without look-ups.
-    pub prefix_hits: Option<f64>,
-}
+use crate::steps::StepFacts;
 
 /// A step on the client's clock.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +16,7 @@ pub(super) struct Placed<'a> {
 pub(super) fn onto_client_clock(
     steps: &[StepFacts],
     client_offset: i128,
-) -> (Clocks, Vec<Placed<'_>>) {
+) -> (JoinClocks, Vec<Placed<'_>>) {
     let offset =
         |step: &StepFacts| i128::from(step.submit_wall_ns) - i128::from(step.submit_mono_ns);
     let mut offsets: Vec<i128> = steps.iter().map(offset).collect();
@@ -64,62 +34,60 @@ pub(super) fn onto_client_clock(
         let start_ns = start(facts);
         Placed { start_ns, end_ns: start_ns.saturating_add(facts.span_ns()), facts }
     });
-    (if same { Clocks::Same } else { Clocks::Wall }, placed.collect())
+    (if same { JoinClocks::Same } else { JoinClocks::Wall }, placed.collect())
 }
 
-impl ServerSlice {
-    /// Of steps in order, between two moments of the client's clock.
-    pub(super) fn of(steps: &[&Placed<'_>], from_ns: u64, to_ns: u64) -> Self {
-        let begin = steps.partition_point(|step| step.start_ns + LONGEST_LOOKED_FOR_NS < from_ns);
-        let mut slice = Self::default();
-        let (mut time, mut prefill_time) = (0.0, 0.0);
-        let (mut queries, mut hits, mut lengths) = (0, 0, 0.0);
-        let mut covered = from_ns;
-        let mut busy_ns = 0;
-        for step in &steps[begin..] {
-            if step.start_ns >= to_ns {
-                break;
-            }
-            if step.end_ns <= from_ns {
-                continue;
-            }
-            let facts = step.facts;
-            let part = step.end_ns.min(to_ns) - step.start_ns.max(from_ns);
-            let start = step.start_ns.max(covered);
-            busy_ns += step.end_ns.min(to_ns).saturating_sub(start);
-            covered = covered.max(step.end_ns.min(to_ns));
-            slice.steps += 1;
-            let weight = part as f64;
-            time += weight;
-            slice.decode_batch += weight * facts.composition.generation_requests as f64;
-            slice.prefill_requests += weight * facts.composition.context_requests as f64;
-            if facts.composition.context_tokens > 0 {
-                prefill_time += weight;
-            }
-            if step.end_ns <= to_ns {
-                slice.prefill_tokens += facts.composition.context_tokens;
-                slice.decode_tokens += facts.composition.generation_tokens;
-            }
-            slice.waiting_max = slice.waiting_max.max(facts.waiting);
-            slice.kv_usage_max = slice.kv_usage_max.max(facts.kv_usage);
-            if step.start_ns >= from_ns {
-                slice.preemptions += facts.preemptions;
-                queries += facts.prefix_queries;
-                hits += facts.prefix_hits;
-            }
-            slice.longest_step_ns = slice.longest_step_ns.max(facts.span_ns());
-            lengths += facts.span_ns() as f64;
+/// What steps in order did between two moments of the client's clock.
+pub(super) fn slice(steps: &[&Placed<'_>], from_ns: u64, to_ns: u64) -> ServerSlice {
+    let begin = steps.partition_point(|step| step.start_ns + LONGEST_LOOKED_FOR_NS < from_ns);
+    let mut slice = ServerSlice::default();
+    let (mut time, mut prefill_time) = (0.0, 0.0);
+    let (mut queries, mut hits, mut lengths) = (0, 0, 0.0);
+    let mut covered = from_ns;
+    let mut busy_ns = 0;
+    for step in &steps[begin..] {
+        if step.start_ns >= to_ns {
+            break;
         }
-        if time > 0.0 {
-            slice.decode_batch /= time;
-            slice.prefill_requests /= time;
-            slice.prefill_share = prefill_time / time;
-            slice.mean_step_ns = lengths / slice.steps as f64;
+        if step.end_ns <= from_ns {
+            continue;
         }
-        slice.busy = busy_ns as f64 / (to_ns - from_ns).max(1) as f64;
-        slice.prefix_hits = (queries > 0).then(|| hits as f64 / queries as f64);
-        slice
+        let facts = step.facts;
+        let part = step.end_ns.min(to_ns) - step.start_ns.max(from_ns);
+        let start = step.start_ns.max(covered);
+        busy_ns += step.end_ns.min(to_ns).saturating_sub(start);
+        covered = covered.max(step.end_ns.min(to_ns));
+        slice.steps += 1;
+        let weight = part as f64;
+        time += weight;
+        slice.decode_batch += weight * facts.composition.generation_requests as f64;
+        slice.prefill_requests += weight * facts.composition.context_requests as f64;
+        if facts.composition.context_tokens > 0 {
+            prefill_time += weight;
+        }
+        if step.end_ns <= to_ns {
+            slice.prefill_tokens += facts.composition.context_tokens;
+            slice.decode_tokens += facts.composition.generation_tokens;
+        }
+        slice.waiting_max = slice.waiting_max.max(facts.waiting);
+        slice.kv_usage_max = slice.kv_usage_max.max(facts.kv_usage);
+        if step.start_ns >= from_ns {
+            slice.preemptions += facts.preemptions;
+            queries += facts.prefix_queries;
+            hits += facts.prefix_hits;
+        }
+        slice.longest_step_ns = slice.longest_step_ns.max(facts.span_ns());
+        lengths += facts.span_ns() as f64;
     }
+    if time > 0.0 {
+        slice.decode_batch /= time;
+        slice.prefill_requests /= time;
+        slice.prefill_share = prefill_time / time;
+        slice.mean_step_ns = lengths / slice.steps as f64;
+    }
+    slice.busy = busy_ns as f64 / (to_ns - from_ns).max(1) as f64;
+    slice.prefix_hits = (queries > 0).then(|| hits as f64 / queries as f64);
+    slice
 }
 
 /// Two wall clocks of one machine, read with its monotonic clock, agree within this; those of two machines

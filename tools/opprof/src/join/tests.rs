@@ -1,6 +1,6 @@
 use takt_record::{
-    Completed, Fold as _, Outcome, PhaseId, PhaseKind, PhasePlan, Record, RequestKey, SessionPlan,
-    Times, TokenCounts,
+    Completed, Fold as _, JoinClocks, Outcome, PhaseId, PhaseKind, PhasePlan, Record, RequestKey,
+    SessionPlan, Times, TokenCounts, WindowEvent, WindowRecord,
 };
 use takt_time::{Anchor, Nanos, Span};
 
@@ -84,7 +84,7 @@ fn client_latency_stands_beside_what_the_server_did() {
         step(9_000, 10, 1, 1, 0),
     ];
     let joined = join(&fold, &steps).unwrap();
-    assert_eq!((joined.clocks, joined.steps), (Clocks::Same, (3, 5)));
+    assert_eq!((joined.clocks, joined.steps, joined.recorded), (JoinClocks::Same, 3, 5));
     // 100 to 311 ms: the warm-up's request makes no slice.
     assert_eq!(joined.slices.len(), 3);
     let first = &joined.slices[0];
@@ -94,11 +94,11 @@ fn client_latency_stands_beside_what_the_server_did() {
     assert!((first.server.decode_batch - 200.0 / 75.0).abs() < 1e-9);
     assert!((first.server.prefill_share - 50.0 / 75.0).abs() < 1e-9);
     let slow = &joined.slowest_ttft[0];
-    assert_eq!((slow.request.key.ordinal, slow.request.value_ns), (1, 60 * MS));
+    assert_eq!((slow.ordinal, slow.value_ms), (1, 60.0));
     assert_eq!((slow.during.steps, slow.during.waiting_max), (1, 5));
     assert!((slow.sent_s - 0.110).abs() < 1e-9);
-    assert_eq!(joined.slowest_tpot[0].request.value_ns, 10 * MS);
-    let text = joined.render();
+    assert_eq!(joined.slowest_tpot[0].value_ms, 10.0);
+    let text = takt_report::render_joined(&joined);
     assert!(
         text.contains("3 of 5 steps lie within the run; joined by the monotonic clock"),
         "{text}"
@@ -107,10 +107,29 @@ fn client_latency_stands_beside_what_the_server_did() {
 }
 
 #[test]
+fn what_overlaps_a_window_is_an_answer_without_a_latency() {
+    let window =
+        |ms: u64, event| Record::Window(WindowRecord { at: Nanos::from_nanos(ms * MS), event });
+    let fold = client(&[
+        request(1, 0, 100, 20),
+        window(205, WindowEvent::Opened),
+        request(1, 1, 110, 90),
+        window(255, WindowEvent::Closed),
+        request(1, 2, 256, 30),
+    ]);
+    let joined = join(&fold, &[step(100, 50, 400, 2, 0)]).unwrap();
+    let slowest: Vec<u64> = joined.slowest_ttft.iter().map(|slow| slow.ordinal).collect();
+    assert_eq!(slowest, [2, 0]);
+    let rows: Vec<_> = joined.slices.iter().map(|row| (row.answers, row.profiled)).collect();
+    assert_eq!(rows, [(1, 0.0), (1, 0.5), (1, 0.0)]);
+    assert_eq!(joined.slices[1].tpot_p50_ms, None);
+}
+
+#[test]
 fn two_machines_are_joined_by_their_wall_clocks() {
     let fold = client(&[request(1, 0, 100, 20)]);
     let joined = join(&fold, &[step(100, 50, 400, 2, 77_000_000 * MS)]).unwrap();
-    assert_eq!((joined.clocks, joined.slices[0].server.steps), (Clocks::Wall, 1));
+    assert_eq!((joined.clocks, joined.slices[0].server.steps), (JoinClocks::Wall, 1));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod cases;
 mod cost;
 mod json;
 mod phases;
+mod profiled;
 mod run;
 mod talks;
 mod text;

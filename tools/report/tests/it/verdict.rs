@@ -85,6 +85,9 @@ fn a_schedule_that_was_not_finished_is_a_reason_unless_time_or_a_stop_ended_it()
         (EndedBy::MaxDuration, true),
         (EndedBy::Duration, false),
         (EndedBy::Stop, false),
+        (EndedBy::Conversations, false),
+        (EndedBy::FirstComplete, false),
+        (EndedBy::Dataset, true),
         (EndedBy::Requests, true),
     ] {
         let mut run = open_loop(20.0);

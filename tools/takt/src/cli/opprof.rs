@@ -38,6 +38,9 @@ pub(crate) struct DemoArgs {
     /// Pairs of runs for the gate, an even number, six at least
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub(crate) pairs: usize,
+    /// In some seconds: six windows of a short load, and pairs so short that the gate cannot decide
+    #[arg(long)]
+    pub(crate) small: bool,
 }
 
 /// `takt opprof check`
@@ -47,6 +50,9 @@ pub(crate) struct CheckArgs {
     /// Folders of records, or single files: .jsonl or .jsonl.gz
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
+    /// They are a part of what was written, such as the records that a run collected: they may begin at any step
+    #[arg(long)]
+    pub(crate) part: bool,
 }
 
 /// `takt opprof attribute`, `takt opprof calibrate`

@@ -95,6 +95,17 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", help_heading = "Machine")]
     pub(crate) core: Option<u32>,
 
+    /// Beside latencies show what the server was doing: DIR is where it writes its step records, on this machine
+    #[arg(long, value_name = "DIR", help_heading = "Server")]
+    pub(crate) opprof: Option<PathBuf>,
+    /// Take profiler windows in performance phases, of which no latency counts: DIR is where the server's profiler
+    /// writes, on this machine
+    #[arg(long, value_name = "DIR", help_heading = "Server")]
+    pub(crate) opprof_traces: Option<PathBuf>,
+    /// Windows of each performance phase [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Server")]
+    pub(crate) opprof_windows: Option<u32>,
+
     /// Name of the run, part of its folder's name
     #[arg(long, value_name = "NAME", help_heading = "Output")]
     pub(crate) name: Option<String>,

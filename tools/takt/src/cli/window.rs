@@ -7,6 +7,7 @@ use takt_opprof::{Prompts, Regime};
 use takt_time::Span;
 
 use super::EndpointArgs;
+use crate::config::{Windows, numbers};
 
 /// `takt opprof window`
 #[derive(Debug, Args)]
@@ -24,7 +25,7 @@ pub(crate) struct WindowArgs {
     #[arg(long, value_name = "ID", requires = "records")]
     pub(crate) engine: Option<String>,
     /// Begin when so many requests generate, such as 30..40
-    #[arg(long, value_name = "N..M", requires = "records", value_parser = range)]
+    #[arg(long, value_name = "N..M", requires = "records", value_parser = numbers)]
     pub(crate) decode: Option<(u64, u64)>,
     /// Begin when steps have no prompts, some, or whatever they have
     #[arg(long, value_enum, default_value_t = PromptsArg::Any)]
@@ -76,25 +77,27 @@ pub(crate) enum PromptsArg {
 }
 
 impl WindowArgs {
-    pub(crate) fn regime(&self) -> Regime {
+    /// What is to be done.
+    pub(crate) fn windows(&self) -> Windows {
         let prompts = match self.prompts {
             PromptsArg::Any => Prompts::Any,
             PromptsArg::None => Prompts::None,
             PromptsArg::Some => Prompts::Some,
         };
-        Regime { decode: self.decode, prompts }
-    }
-}
-
-fn range(text: &str) -> Result<(u64, u64), String> {
-    let parse = || {
-        let (from, to) = text.split_once("..").unwrap_or((text, text));
-        Some((from.trim().parse::<u64>().ok()?, to.trim().parse::<u64>().ok()?))
-    };
-    match parse() {
-        Some((from, to)) if from <= to => Ok((from, to)),
-        Some(_) => Err("the second number is the smaller one".to_owned()),
-        None => Err("expected two numbers, such as 30..40".to_owned()),
+        Windows {
+            count: self.windows,
+            apart: self.apart,
+            regime: Regime { decode: self.decode, prompts },
+            steady: self.steady,
+            steps: self.steps,
+            within: self.within,
+            steps_within: self.steps_within,
+            written_within: self.written_within,
+            ranks: self.ranks,
+            taxonomy: self.taxonomy,
+            server_log: self.server_log.clone(),
+            ..Windows::of(self.traces.clone())
+        }
     }
 }
 

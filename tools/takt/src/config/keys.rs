@@ -5,8 +5,10 @@
 //! prints it, and docs/CONFIG.md holds that print, word for word. A key that is added here and read
 //! nowhere is a fault: what is accepted is honoured.
 
+mod opprof;
 mod phases;
 
+pub(crate) use opprof::OPPROF;
 pub(crate) use phases::{LOAD, PHASE, SCORE, THINK};
 
 /// The keys of one level.
@@ -115,6 +117,12 @@ pub(crate) static ROOT: Level = Level {
         ),
         key("phases", "list of maps", "", "what is done, one after another; required"),
         key("publish", "map", "nothing", "what the run tells others while it goes on, over ZMQ"),
+        key(
+            "opprof",
+            "map",
+            "nothing",
+            "what is taken of the server: step records, profiler windows",
+        ),
         key("control", "path", "none", "unix socket that takes `stop` and `status`"),
         key(
             "tokenizer",
@@ -409,7 +417,7 @@ pub(crate) static PUBLISH: Level = Level {
 };
 
 /// All of them, to find where a misplaced key belongs, and for the reference.
-pub(crate) static LEVELS: [&Level; 17] = [
+pub(crate) static LEVELS: [&Level; 18] = [
     &ROOT,
     &ENDPOINT,
     &FROM_FILE,
@@ -423,6 +431,7 @@ pub(crate) static LEVELS: [&Level; 17] = [
     &SLO,
     &PERCENTILES,
     &PUBLISH,
+    &OPPROF,
     &PHASE,
     &SCORE,
     &LOAD,

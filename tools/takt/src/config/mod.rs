@@ -18,6 +18,7 @@ mod journal;
 mod keys;
 mod load;
 mod node;
+mod opprof;
 mod order;
 mod pacer;
 mod phase;
@@ -50,6 +51,7 @@ pub(crate) use journal::Journal;
 pub(crate) use keys::meaning;
 pub(crate) use load::{Load, Spacing};
 pub(crate) use node::{Key, Node, Origin, Value};
+pub(crate) use opprof::{Opprof, Windows, numbers};
 pub(crate) use order::{Generator, OrderKind};
 pub(crate) use pacer::Pacer;
 pub(crate) use phase::Phase;
@@ -57,7 +59,7 @@ pub(crate) use phase::Phase;
 pub(crate) use publish::check as check_address;
 pub(crate) use publish::{Aggregator, Publish};
 pub(crate) use reference::reference;
-pub(crate) use resolved::phases_alone;
+pub(crate) use resolved::{phases_alone, without_secrets};
 pub(crate) use score::{By, Program, Scoring};
 pub(crate) use secret::{Secret, clear};
 pub(crate) use set::{apply as apply_set, put};
@@ -100,6 +102,8 @@ pub(crate) struct Config {
     pub(crate) publish: Publish,
     /// Path of the control socket.
     pub(crate) control: Option<PathBuf>,
+    /// What is taken of the server.
+    pub(crate) opprof: Option<Opprof>,
     /// What counts output tokens.
     pub(crate) tokenizer: Option<PathBuf>,
     /// How long a process that belongs to the run may take to be ready.
@@ -170,6 +174,7 @@ impl Config {
             journal.must_keep_all(&root, &phase.name)?;
         }
         let tokenizer = tokenizer(&root, &endpoint, &phases, journal)?;
+        let opprof = Opprof::read(&root, &endpoint, &phases, journal)?;
         if let Some(field) = root.get("engine").and_then(|f| f.below("pacer")) {
             pacer.suits(&phases, &field)?;
         }
@@ -198,6 +203,7 @@ impl Config {
             phases,
             publish,
             control: publish::control(&root)?,
+            opprof,
             tokenizer,
             service_ready_timeout,
         })

@@ -13,6 +13,7 @@ use super::Config;
 use super::dataset::{SYNTHETIC, Source};
 use super::endpoint::EndpointConfig;
 use super::load::Load;
+use super::opprof::Opprof;
 use super::pacer::Pacer;
 use super::phase::Phase;
 use super::publish::{Aggregator, Publish};
@@ -52,6 +53,7 @@ impl Config {
             },
             "verdict": super::verdict::to_json(&self.verdict),
             "publish": publish(&self.publish),
+            "opprof": self.opprof.as_ref().map(Opprof::to_json),
             "control": self.control.as_deref().map(absolute),
             "tokenizer": self.tokenizer.as_deref().map(absolute),
             "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
@@ -99,7 +101,7 @@ impl Config {
 /// so none of what was hidden.
 pub(crate) fn phases_alone(mut json: Json) -> Json {
     json["endpoint"] = json!({"url": "http://127.0.0.1", "api": json["endpoint"]["api"]});
-    for key in ["connections", "publish", "control"] {
+    for key in ["connections", "publish", "opprof", "control"] {
         json[key] = Json::Null;
     }
     json
@@ -233,7 +235,7 @@ pub(super) fn span(span: Option<Span>) -> Option<String> {
 }
 
 /// Strings whose names say that they are secrets are taken out, at any depth.
-fn without_secrets(map: &Map<String, Json>) -> Json {
+pub(crate) fn without_secrets(map: &Map<String, Json>) -> Json {
     fn clean(name: &str, value: &Json) -> Json {
         match value {
             Json::String(_) if is_secret_name(name) => json!(REDACTED),

@@ -95,13 +95,13 @@ fn read(
     } else {
         records::steps(&args.records, args.engine.as_deref(), console)?
     };
-    let mut traces = Vec::new();
+    let (mut traces, mut standings) = (Vec::new(), window::Standings::default());
     for path in files::list(&args.traces, &[".json"])? {
         let shown = path.display();
         if path.file_name().is_some_and(|name| name == window::MANIFEST) {
             continue;
         }
-        match window::standing(&path)? {
+        match standings.of(&path)? {
             window::Standing::Counts => {}
             window::Standing::Void => {
                 console.warn(format!("{shown}: left out: its window does not count"));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use takt_opprof::{Ending, FileReport, Heading, StreamEnd, check_file, heading};
+use takt_opprof::{Ending, FileReport, Heading, StreamEnd, check_file, check_part, heading};
 
 use super::files;
 use crate::cli::CheckArgs;
@@ -22,7 +22,8 @@ pub(crate) fn check(args: &CheckArgs, console: &Console) -> Result<Exit, Failure
         let report = files::open(path)
             .and_then(|input| {
                 let cannot = || format!("{}: cannot be read", path.display());
-                check_file(input, before.as_ref()).with_context(cannot)
+                let check = if args.part { check_part } else { check_file };
+                check(input, before.as_ref()).with_context(cannot)
             })
             .or_exit(Exit::Input)?;
         describe(path, &report, &mut out);

@@ -21,7 +21,8 @@ use crate::outcome;
 /// Runs the chain and prints each command before what it prints.
 pub(crate) fn demo(args: &DemoArgs, console: &Console) -> Result<Exit, Failure> {
     let began = Instant::now();
-    let demo = Demo::new(&args.out).or_exit(Exit::Setup)?;
+    let size = if args.small { SMALL } else { WHOLE };
+    let demo = Demo::new(&args.out, size).or_exit(Exit::Setup)?;
     demo.chain(args.pairs, console).or_exit(Exit::Failed)?;
     outcome::print(&format!(
         "\nall of it in {:.0} s; the files are in {}\n",
@@ -36,17 +37,27 @@ struct Demo {
     out: PathBuf,
     takt: PathBuf,
     address: String,
+    size: Size,
+}
+
+/// How much of everything.
+struct Size {
+    load: &'static str,
+    windows: &'static str,
+    decode: &'static str,
+    /// Requests of each run of the gate.
+    requests: u32,
 }
 
 impl Demo {
-    fn new(out: &Path) -> anyhow::Result<Self> {
+    fn new(out: &Path, size: Size) -> anyhow::Result<Self> {
         let out = std::path::absolute(out)?;
         ensure!(!out.exists(), "{}: is there already; name another with --out", out.display());
         fs::create_dir_all(&out).with_context(|| format!("{}: cannot be made", out.display()))?;
         // The gate's servers follow one another at one address: a port that was free a moment ago.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
         let takt = std::env::current_exe().context("finding this program")?;
-        Ok(Self { out, takt, address })
+        Ok(Self { out, takt, address, size })
     }
 
     fn chain(&self, pairs: usize, console: &Console) -> anyhow::Result<()> {
@@ -60,12 +71,14 @@ impl Demo {
         let server = server.ready(std::slice::from_ref(&endpoint), READY_WITHIN)?;
         let load = self.load()?;
         self.wait_for_records()?;
-        self.say("profiler windows while it runs, when 8 to 16 requests generate")?;
+        let Size { windows, decode, .. } = self.size;
+        self.say(&format!("profiler windows while it runs, when {decode} requests generate"))?;
         let url = format!("http://{}", self.address);
         let window =
             ["opprof", "window", "--url", &url, "--traces", "kineto", "--records", "records"];
         self.run(
-            &[&window[..], &["--decode", "8..16", "--windows", "9", "--apart", "100ms"]].concat(),
+            &[&window[..], &["--decode", decode, "--windows", windows, "--apart", "100ms"]]
+                .concat(),
         )?;
         load.wait()?;
         server.stop()?;
@@ -118,11 +131,13 @@ impl Demo {
             "endpoint: {{url: 'http://{address}', model: mock}}\ndataset: {{path: prompts.jsonl}}\nphases:\n"
         );
         let load = "load: {pattern: concurrency, target_concurrency: 16}";
-        let run = format!("  - {{name: measured, type: performance, duration: 8s, {load}}}\n");
+        let Size { load: duration, requests, .. } = self.size;
+        let run =
+            format!("  - {{name: measured, type: performance, duration: {duration}, {load}}}\n");
         // Answers are kept where they are scored: the gate holds the arms' against each other.
         let gate = format!(
             "  - {{name: warm-up, type: warmup, requests: 32, {load}}}\n  \
-             - {{name: measured, type: performance, requests: 192, {load}, score: {{by: contains, truth: truth}}}}\n"
+             - {{name: measured, type: performance, requests: {requests}, {load}, score: {{by: contains, truth: truth}}}}\n"
         );
         fs::write(self.out.join("load.yaml"), format!("{head}{run}"))?;
         fs::write(self.out.join("gate.yaml"), format!("{head}{gate}"))?;
@@ -222,5 +237,7 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", shown.replace('\'', r"'\''"))
 }
 
+const WHOLE: Size = Size { load: "8s", windows: "9", decode: "8..16", requests: 192 };
+const SMALL: Size = Size { load: "5s", windows: "6", decode: "1..16", requests: 24 };
 const PROMPTS: usize = 64;
 const READY_WITHIN: Span = Span::from_secs(10);

@@ -84,7 +84,7 @@ fn of_folder(
     let phase = measured_phase(&result, args.phase.as_deref())
         .with_context(|| folder.display().to_string())?;
     let figures = Metric::ALL.map(|metric| metric.of(phase));
-    let known = Beside { outputs: outputs::digest(folder, phase)?, ..known };
+    let known = Beside { outputs: outputs::digest(folder, phase, &result.config)?, ..known };
     let beside = beside(&result, phase, known);
     Ok((result.started_at.clone(), GateRun { pair, arm, figures, beside }))
 }

@@ -4,6 +4,7 @@
 mod attribute;
 mod check;
 mod demo;
+mod during;
 mod experts;
 mod files;
 mod gate;
@@ -13,6 +14,7 @@ mod pairs;
 mod records;
 mod window;
 
+pub(crate) use during::{During, Shared as ServerShared, attach};
 pub(crate) use gate::comparable;
 
 use crate::cli::OpprofCommand;

@@ -26,10 +26,24 @@ struct Answer {
 }
 
 /// A digest of the phase's answers, by sample; `None` when they were not kept, are not all there, or are of
-/// as many requests as there was time for, which differ from run to run.
-pub(super) fn digest(folder: &Path, phase: &PhaseResult) -> anyhow::Result<Option<String>> {
+/// as many requests as there was time for, which differ from run to run. `config` is the run's.
+pub(super) fn digest(
+    folder: &Path,
+    phase: &PhaseResult,
+    config: &Value,
+) -> anyhow::Result<Option<String>> {
     let path = folder.join("responses.jsonl");
-    if phase.ended_by != Some(EndedBy::Requests) || !path.is_file() {
+    let counted = match phase.ended_by {
+        Some(EndedBy::Requests | EndedBy::Conversations) => true,
+        // One pass over the dataset, or as many as there was time for.
+        Some(EndedBy::Dataset) => {
+            let phases = config.get("phases").and_then(Value::as_array);
+            let own = phases.into_iter().flatten().find(|own| own["name"] == phase.name.as_str());
+            own.is_some_and(|own| own["min_duration"].is_null())
+        }
+        _ => false,
+    };
+    if !counted || !path.is_file() {
         return Ok(None);
     }
     let mut answers: BTreeMap<(u64, u64), u64> = BTreeMap::new();

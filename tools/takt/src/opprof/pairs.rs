@@ -51,7 +51,6 @@ pub(super) fn run(
                 Arm::On => &run.on_server,
             };
             let records = folder.with_extension("records");
-            let before = children_cpu_s()?;
             let server = Server::start(command, &folder.with_extension("log"), &records)?;
             let server = server.ready(&config.endpoint.urls, args.ready_within)?;
             let load = load(&run.config, &folder);
@@ -60,7 +59,7 @@ pub(super) fn run(
             load?;
             let mut beside =
                 if records.is_dir() { of_records(&records)? } else { Beside::default() };
-            beside.cpu_s = Some(children_cpu_s()? - after_load.max(before));
+            beside.cpu_s = Some(children_cpu_s()? - after_load);
             made.push(Made { pair, arm, folder, beside });
         }
     }

@@ -46,8 +46,8 @@ pub(super) struct Exchange {
     pub(super) text: String,
 }
 
-trait Both: Read + Write {}
-impl<T: Read + Write> Both for T {}
+trait Both: Read + Write + Send {}
+impl<T: Read + Write + Send> Both for T {}
 
 impl Exchange {
     /// What the server said.

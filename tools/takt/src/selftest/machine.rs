@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
+use takt_report::Limits;
 
 /// A reading of the machine's accounts, in seconds of one core.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ impl Others {
         if self.cores > OTHERS_MAX {
             return Some(format!("other programs had {:.0} % of a core", self.cores * 100.0));
         }
-        (self.stolen > STOLEN_MAX)
+        (self.stolen > Limits::default().stolen)
             .then(|| format!("the hypervisor took {:.0} % of a core", self.stolen * 100.0))
     }
 }
@@ -75,8 +76,6 @@ fn own(stat: &str) -> Option<f64> {
 
 /// More of one core than this, and a tail of latenesses is theirs.
 const OTHERS_MAX: f64 = 0.1;
-/// The same of what the hypervisor takes: the verdict's limit.
-const STOLEN_MAX: f64 = 0.01;
 
 #[cfg(test)]
 mod tests {

@@ -94,29 +94,29 @@ pub(crate) fn selftest(args: &SelftestArgs, console: &Console) -> Result<Exit, F
     let extent = if args.quick { QUICK } else { FULL };
     let (began, before) = (Instant::now(), Accounts::now());
     let deeds = Deeds::default();
-    let instant = BuiltIn::start(Mode::Instant(InstantConfig::default()), Some(server), None);
-    let instant = Ended::of(instant.or_exit(Exit::Setup)?);
-    let told = Box::new(deeds.clone());
-    let timed = BuiltIn::start(timed().or_exit(Exit::Internal)?, Some(server), Some(told));
-    let timed = Ended::of(timed.or_exit(Exit::Setup)?);
-    let streaming = BuiltIn::start(streams().or_exit(Exit::Internal)?, Some(server), None);
-    let streaming = Ended::of(streaming.or_exit(Exit::Setup)?);
+    let start = |mode: anyhow::Result<Mode>, told| {
+        let mode = mode.or_exit(Exit::Internal)?;
+        BuiltIn::start(mode, Some(server), told).or_exit(Exit::Setup)
+    };
+    let instant = start(Ok(Mode::Instant(InstantConfig::default())), None)?;
+    let timed = start(timed(), Some(Box::new(deeds.clone())))?;
+    let streaming = start(streams(), None)?;
 
     let trials = &mut Trials::new(reactor, extent.budget, args.anyway, stopped)?;
     console.info("lateness by rate and wait mode");
-    let lateness = rows::lateness(trials, &instant.url, extent.rates, extent.modes, extent.span)?;
+    let lateness = rows::lateness(trials, &instant.url(), extent.rates, extent.modes, extent.span)?;
     console.info("errors of reported times");
-    let errors = rows::errors(trials, &timed.url, &deeds, extent.truth_rates, extent.span)?;
+    let errors = rows::errors(trials, &timed.url(), &deeds, extent.truth_rates, extent.span)?;
     console.info("clocks outside the reactor");
-    let pacers = rows::pacers(trials, &instant.url, extent.pacer_rates, extent.span)?;
+    let pacers = rows::pacers(trials, &instant.url(), extent.pacer_rates, extent.span)?;
     // Last, because nobody knows how many runs a search takes.
     console.info("greatest valid rate");
     let rate =
-        rows::greatest_rate(trials, &instant.url, extent.first_rate, extent.steps, extent.span)?;
+        rows::greatest_rate(trials, &instant.url(), extent.first_rate, extent.steps, extent.span)?;
     console.info("greatest number of streams");
     let wanted = (extent.first_streams, streams_most);
     let streams =
-        rows::greatest_streams(trials, &streaming.url, wanted, extent.steps, extent.stream_span)?;
+        rows::greatest_streams(trials, &streaming.url(), wanted, extent.steps, extent.stream_span)?;
 
     let outcome = Outcome {
         quick: args.quick,
@@ -157,26 +157,6 @@ fn two_cores(asked: Option<usize>) -> Result<(usize, usize, usize), Failure> {
         return Err(Failure::says(Exit::Setup, says));
     };
     Ok((reactor, server, allowed.len()))
-}
-
-/// A server that is stopped with its owner.
-struct Ended {
-    server: Option<BuiltIn>,
-    url: String,
-}
-
-impl Ended {
-    fn of(server: BuiltIn) -> Self {
-        Self { url: format!("http://{}", server.address), server: Some(server) }
-    }
-}
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        if let Some(server) = self.server.take() {
-            server.stop();
-        }
-    }
 }
 
 /// Four tokens, far enough apart for each to be written alone.

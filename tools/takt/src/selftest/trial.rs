@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use takt_net::affinity;
 use takt_record::ResultDoc;
+use takt_report::Limits;
 
 use super::machine::Accounts;
 use crate::exit::{Exit, Failure, OrExit as _};
@@ -162,7 +163,7 @@ impl<T> Had<T> {
 /// The reactor was kept from its core: what it measured is not what takt can do.
 fn kept_from_running(doc: &ResultDoc) -> Option<String> {
     let seen = doc.phases.first()?.instrument.as_ref()?;
-    let share = seen.runnable_share.filter(|share| *share > RUNNABLE_MAX)?;
+    let share = seen.runnable_share.filter(|share| *share > Limits::default().runnable)?;
     Some(format!("for {:.1} % of the time the reactor was kept from its core", share * 100.0))
 }
 
@@ -196,8 +197,6 @@ impl Drop for Folder {
 
 /// A disturbed run is repeated so often.
 const REPEATS: u32 = 1;
-/// The verdict's limit.
-const RUNNABLE_MAX: f64 = 0.01;
 /// What a run may take beyond its span: to begin, to drain, to write its result.
 const PATIENCE: Duration = Duration::from_secs(6);
 /// Between two looks at a process.

@@ -111,6 +111,7 @@ impl<F: Fn(&str) -> Option<u32> + Sync> Fold for Counting<'_, F> {
             Record::Issued(record) => Record::Issued(record),
             Record::Token(record) => Record::Token(record),
             Record::Conversation(record) => Record::Conversation(record),
+            Record::Window(record) => Record::Window(record),
             Record::Clock(record) => Record::Clock(record),
             Record::Health(record) => Record::Health(record),
         };

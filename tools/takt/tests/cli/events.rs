@@ -280,6 +280,7 @@ impl Fold for Counts {
             Record::Completed(_) => "complete",
             Record::Text(_) => "text",
             Record::Conversation(_) => "conversation",
+            Record::Window(_) => "window",
             Record::Clock(_) => "clock",
             Record::Health(_) => "health",
         };

@@ -25,6 +25,7 @@ mod killed;
 mod limits;
 mod mock;
 mod opprof;
+mod opprof_run;
 mod opprof_window;
 mod pacer;
 mod probe;

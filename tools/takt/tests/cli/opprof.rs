@@ -215,3 +215,22 @@ fn a_run_records_the_turns_of_its_own_reactor_when_it_is_asked_to() {
     bench.takt(&args).exits(3).says("--turn-records: turns: is relative");
     assert!(!bench.path("b").exists());
 }
+
+#[test]
+fn the_demo_shows_the_chain_from_the_load_to_the_gate() {
+    let bench = Bench::new();
+    let done = bench.takt(&["opprof", "demo", "--small", "--out", "demo"]).exits(0);
+    for says in [
+        "window 6: ",
+        "every check holds",
+        "on the slowest rank",
+        "steps lie within the run",
+        "6 pairs, limit 3.000 %",
+    ] {
+        assert!(done.stdout.contains(says), "`{says}` is not in:\n{}", done.stdout);
+    }
+    // Each command is shown as it was given, and the gate's answers were the same.
+    assert!(done.stdout.contains("$ takt opprof calibrate kineto --records records"));
+    assert!(!done.stdout.contains("not checked: same outputs"), "{}", done.stdout);
+    bench.takt(&["opprof", "demo", "--out", "demo"]).exits(3).says("is there already");
+}

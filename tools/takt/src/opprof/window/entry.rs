@@ -8,44 +8,44 @@ use serde_json::Value;
 use takt_opprof::{Composition, Regime};
 
 /// The version of the manifest.
-pub(super) const MANIFEST_SCHEMA: &str = "takt-opprof-windows-1";
+pub(crate) const MANIFEST_SCHEMA: &str = "takt-opprof-windows-1";
 
 /// All windows of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Manifest {
+pub(crate) struct Manifest {
     /// [`MANIFEST_SCHEMA`].
-    pub(super) schema: String,
+    pub(crate) schema: String,
     /// In the order in which they were taken.
-    pub(super) windows: Vec<WindowEntry>,
+    pub(crate) windows: Vec<WindowEntry>,
 }
 
 /// One window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct WindowEntry {
+pub(crate) struct WindowEntry {
     /// What it is good for.
-    pub(super) kind: WindowKind,
+    pub(crate) kind: WindowKind,
     /// What was asked for.
-    pub(super) asked: WindowAsked,
+    pub(crate) asked: WindowAsked,
     /// Wall clock when the start was sent.
-    pub(super) started_wall_ns: u64,
+    pub(crate) started_wall_ns: u64,
     /// Wall clock when the stop was answered; latencies in between are of a profiled server.
-    pub(super) stopped_wall_ns: u64,
+    pub(crate) stopped_wall_ns: u64,
     /// What the steps in its traces were; `None` when there are none.
-    pub(super) seen: Option<Seen>,
+    pub(crate) seen: Option<Seen>,
     /// Its traces.
-    pub(super) files: Vec<TraceFile>,
+    pub(crate) files: Vec<TraceFile>,
     /// Why it does not count; empty for one that does.
-    pub(super) problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
     /// What could be better.
-    pub(super) remarks: Vec<String>,
+    pub(crate) remarks: Vec<String>,
     /// What the server said of itself, by route; null where it did not.
-    pub(super) server: Value,
+    pub(crate) server: Value,
 }
 
 /// What a window is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum WindowKind {
+pub(crate) enum WindowKind {
     /// Names and times of kernels.
     Timing,
     /// Names alone: the server was started without graphs to learn them. Its times are no baseline.
@@ -54,43 +54,43 @@ pub(super) enum WindowKind {
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct WindowAsked {
+pub(crate) struct WindowAsked {
     /// Requests that generate, from and to.
-    pub(super) decode: Option<(u64, u64)>,
+    pub(crate) decode: Option<(u64, u64)>,
     /// `any`, `none` or `some`.
-    pub(super) prompts: String,
+    pub(crate) prompts: String,
     /// In so many steps in a row before the start.
-    pub(super) steady: u32,
+    pub(crate) steady: u32,
     /// How many steps.
-    pub(super) steps: u64,
+    pub(crate) steps: u64,
 }
 
 /// What the steps of a window were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// Steps, on the rank that has the fewest.
-    pub(super) steps: u64,
+    pub(crate) steps: u64,
     /// The least and the most requests that generate.
-    pub(super) decode: (u64, u64),
+    pub(crate) decode: (u64, u64),
     /// Steps with prompts.
-    pub(super) prompt_steps: u64,
+    pub(crate) prompt_steps: u64,
     /// Their tokens.
-    pub(super) prompt_tokens: u64,
+    pub(crate) prompt_tokens: u64,
     /// Steps of the kind that was asked for.
-    pub(super) in_regime: u64,
+    pub(crate) in_regime: u64,
 }
 
 /// One rank's trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct TraceFile {
+pub(crate) struct TraceFile {
     /// Its name in the folder.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The rank that wrote it.
-    pub(super) rank: u64,
+    pub(crate) rank: u64,
     /// Steps that it marks.
-    pub(super) steps: u64,
+    pub(crate) steps: u64,
     /// Its size.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Default for Manifest {
@@ -101,26 +101,26 @@ impl Default for Manifest {
 
 impl Manifest {
     /// Ranks that the windows so far have written, at most.
-    pub(super) fn ranks(&self) -> usize {
+    pub(crate) fn ranks(&self) -> usize {
         let sound = self.windows.iter().filter(|window| window.problems.is_empty());
         sound.map(|window| window.files.len()).max().unwrap_or(0)
     }
 
     /// The window that a trace belongs to, by the file's name.
-    pub(super) fn window_of(&self, name: &str) -> Option<&WindowEntry> {
+    pub(crate) fn window_of(&self, name: &str) -> Option<&WindowEntry> {
         self.windows.iter().find(|window| window.files.iter().any(|file| file.name == name))
     }
 }
 
 impl WindowAsked {
-    pub(super) fn new(regime: &Regime, steady: u32, steps: u64) -> Self {
+    pub(crate) fn new(regime: &Regime, steady: u32, steps: u64) -> Self {
         Self { decode: regime.decode, prompts: regime.prompts.name().to_owned(), steady, steps }
     }
 }
 
 impl Seen {
     /// Of the marks of one rank; `None` of none.
-    pub(super) fn of(marks: &[Composition], regime: &Regime) -> Option<Self> {
+    pub(crate) fn of(marks: &[Composition], regime: &Regime) -> Option<Self> {
         let decodes = || marks.iter().map(|mark| mark.generation_requests);
         let with_prompts = || marks.iter().filter(|mark| mark.context_requests > 0);
         Some(Self {
@@ -136,7 +136,7 @@ impl Seen {
 impl WindowEntry {
     /// Finds what does not hold: a trace of each of `ranks`, with steps in it. Given the remedies, since the
     /// server says nothing.
-    pub(super) fn judge(&mut self, ranks: usize) {
+    pub(crate) fn judge(&mut self, ranks: usize) {
         let asked = self.asked.steps;
         if self.files.is_empty() {
             self.problems.push(NOTHING.to_owned());

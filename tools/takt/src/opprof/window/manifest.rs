@@ -9,7 +9,7 @@ use super::super::files;
 use super::entry::{MANIFEST_SCHEMA, Manifest, WindowKind};
 
 /// The manifest at `path`; an empty one when there is none.
-pub(super) fn read(path: &Path) -> anyhow::Result<Manifest> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Manifest> {
     if !path.exists() {
         return Ok(Manifest::default());
     }
@@ -22,7 +22,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Manifest> {
 }
 
 /// Writes it, whole or not at all.
-pub(super) fn write(path: &Path, manifest: &Manifest) -> anyhow::Result<()> {
+pub(crate) fn write(path: &Path, manifest: &Manifest) -> anyhow::Result<()> {
     let mut part = path.to_owned().into_os_string();
     part.push(".part");
     let part = PathBuf::from(part);
@@ -44,15 +44,31 @@ pub(crate) enum Standing {
     Void,
 }
 
-/// Looks a trace up in the manifest beside it.
-pub(crate) fn standing(trace: &Path) -> anyhow::Result<Standing> {
-    let name = trace.file_name().unwrap_or_default().to_string_lossy();
-    let manifest = read(&trace.with_file_name(NAME))?;
-    Ok(match manifest.window_of(&name) {
-        Some(window) if !window.problems.is_empty() => Standing::Void,
-        Some(window) if window.kind == WindowKind::Taxonomy => Standing::Taxonomy,
-        _ => Standing::Counts,
-    })
+/// Manifests of the folders that traces are in, one after another.
+#[derive(Debug, Default)]
+pub(crate) struct Standings {
+    /// The last one read.
+    last: Option<(PathBuf, Manifest)>,
+}
+
+impl Standings {
+    /// Looks a trace up in the manifest beside it.
+    pub(crate) fn of(&mut self, trace: &Path) -> anyhow::Result<Standing> {
+        let path = trace.with_file_name(NAME);
+        let (_, manifest) = match self.last.take() {
+            Some((at, manifest)) if at == path => self.last.insert((at, manifest)),
+            _ => {
+                let manifest = read(&path)?;
+                self.last.insert((path, manifest))
+            }
+        };
+        let name = trace.file_name().unwrap_or_default().to_string_lossy();
+        Ok(match manifest.window_of(&name) {
+            Some(window) if !window.problems.is_empty() => Standing::Void,
+            Some(window) if window.kind == WindowKind::Taxonomy => Standing::Taxonomy,
+            _ => Standing::Counts,
+        })
+    }
 }
 
 /// Its name in the folder of the traces.

@@ -20,24 +20,31 @@ use takt_net::signals;
 use takt_time::Span;
 
 use crate::cli::WindowArgs;
+use crate::config::{Config, Node, Origin, put};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
-use crate::outcome;
-use control::Controller;
-use entry::WindowEntry;
+use crate::{flags, outcome};
 
-pub(super) use manifest::{NAME as MANIFEST, Standing, standing};
+pub(super) use control::{Controller, Marks};
+pub(super) use entry::{Manifest, WindowEntry};
+pub(super) use manifest::{
+    NAME as MANIFEST, Standing, Standings, read as read_manifest, write as write_manifest,
+};
 
 /// Takes the windows and prints what each is.
 pub(crate) fn window(args: &WindowArgs, console: &Console) -> Result<Exit, Failure> {
-    if args.records.is_none() && !args.regime().is_any() {
+    let windows = args.windows();
+    if args.records.is_none() && !windows.regime.is_any() {
         return Err(Failure::says(
             Exit::Input,
             "--prompts needs --records: steps are watched there",
         ));
     }
-    let stop = Stop::hear(console).or_exit(Exit::Setup)?;
-    let mut controller = Controller::new(args, stop.clone(), console)?;
+    let stop = hear(console).or_exit(Exit::Setup)?;
+    let config = configuration(args).or_exit(Exit::Input)?;
+    console.hide(&config.secrets);
+    let records = args.records.as_deref().map(|folder| (folder, args.engine.as_deref()));
+    let mut controller = Controller::new(&config, &windows, records, stop.clone(), console)?;
     console.info(ADVICE);
     let path = args.manifest.clone().unwrap_or_else(|| args.traces.join(manifest::NAME));
     let mut manifest = manifest::read(&path).or_exit(Exit::Input)?;
@@ -85,32 +92,48 @@ fn say(place: u32, entry: &WindowEntry, console: &Console) -> Result<(), Failure
     outcome::print(&text)
 }
 
+/// The configuration of a run that does nothing, for its endpoint.
+fn configuration(args: &WindowArgs) -> anyhow::Result<Config> {
+    let mut tree = Node::map();
+    flags::put_endpoint(&mut tree, &args.endpoint)?;
+    put(&mut tree, &["phases"], Node::from_argument(PHASES, &Origin::Implied)?)?;
+    if args.endpoint.model.is_none() {
+        put(&mut tree, &["endpoint", "model"], Node::from_argument("any", &Origin::Implied)?)?;
+    }
+    Ok(Config::read(&tree, "window")?)
+}
+
+/// Hears signals from now on: the first two end the waiting, the third the process.
+fn hear(console: &Console) -> std::io::Result<Stop> {
+    let asked = Arc::new(AtomicBool::new(false));
+    let (heard, console) = (asked.clone(), console.clone());
+    signals::on_stop(move |nth, signal| {
+        heard.store(true, Ordering::Relaxed);
+        console.warn(format!("{}: the profiler is being stopped", signal.name()));
+        if nth >= 3 {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+    })?;
+    Ok(Stop::when(move || asked.load(Ordering::Relaxed)))
+}
+
 /// Whether somebody wants it to end.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Stop(Arc<AtomicBool>);
+#[derive(Clone)]
+pub(crate) struct Stop(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl Stop {
-    /// Hears signals from now on: the first two end the waiting, the third the process.
-    fn hear(console: &Console) -> std::io::Result<Self> {
-        let stop = Self::default();
-        let (heard, console) = (stop.clone(), console.clone());
-        signals::on_stop(move |nth, signal| {
-            heard.0.store(true, Ordering::Relaxed);
-            console.warn(format!("{}: the profiler is being stopped", signal.name()));
-            if nth >= 3 {
-                std::process::exit(Exit::Interrupted as i32);
-            }
-        })?;
-        Ok(stop)
+    /// It is to end when this is so.
+    pub(crate) fn when(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(asked))
     }
 
     /// Whether it is to end.
-    pub(super) fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    pub(crate) fn asked(&self) -> bool {
+        (self.0)()
     }
 
     /// Sleeps, for less when it is to end.
-    pub(super) fn sleep(&self, span: Span) {
+    pub(crate) fn sleep(&self, span: Span) {
         let until = takt_net::now() + span;
         while !self.asked() && takt_net::now() < until {
             std::thread::sleep(LOOK_EVERY);
@@ -120,6 +143,9 @@ impl Stop {
 
 /// Between two looks at files.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+const PHASES: &str =
+    "[{name: window, requests: 1, load: {pattern: concurrency, target_concurrency: 1}}]";
 
 /// What a server's profiler is to be set to.
 const ADVICE: &str = "the configuration that works on vLLM 0.24: --profiler-config '{\"profiler\": \"torch\", \

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use takt_wire::PreparedRequest;
 
 use super::super::files;
+use crate::config::without_secrets;
 use crate::exit::Failure;
 use crate::probe::Line;
 
@@ -32,7 +33,8 @@ pub(super) fn describe(
     let metrics = String::from_utf8_lossy(&metrics).into_owned();
     let info = metrics.lines().filter(|line| !line.starts_with('#') && line.contains("_info{"));
     found.insert("metrics".to_owned(), info.map(Value::from).collect());
-    Ok(Value::Object(found))
+    // A server tells its environment, and with it its keys.
+    Ok(without_secrets(&found))
 }
 
 /// Adds the lines of a log that tell which back ends were chosen. Lines with a key in them are left out.
@@ -50,7 +52,7 @@ pub(super) fn add_log(server: &mut Value, path: &Path) -> anyhow::Result<()> {
 pub(super) fn ranks(server: &Value) -> Option<usize> {
     let tensor = number(server, "tensor_parallel_size")?;
     let pipeline = number(server, "pipeline_parallel_size").unwrap_or(1);
-    usize::try_from(tensor * pipeline).ok().filter(|ranks| *ranks > 0)
+    usize::try_from(tensor.checked_mul(pipeline)?).ok().filter(|ranks| *ranks > 0)
 }
 
 /// What of its profiler's configuration does not work, where the server tells.
@@ -103,6 +105,13 @@ mod tests {
         assert_eq!(ranks(&server), Some(6));
         assert!(remarks(&server)[0].contains("warmup_iterations above 0"));
         assert_eq!((ranks(&told(&Value::Null)), remarks(&told(&Value::Null)).len()), (None, 0));
+    }
+
+    #[test]
+    fn keys_in_a_servers_environment_are_not_kept() {
+        let told = json!({"info": {"vllm_env": {"VLLM_API_KEY": "hunter2", "VLLM_PORT": 1}}});
+        let kept = without_secrets(told.as_object().unwrap());
+        assert_eq!(kept["info"]["vllm_env"], json!({"VLLM_API_KEY": "<redacted>", "VLLM_PORT": 1}));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The traces that a window wrote: files that were not there before, read to their end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use takt_opprof::{Composition, Regime, Trace, TraceEnd};
@@ -11,7 +12,6 @@ use takt_time::Nanos;
 
 use super::super::attribute::rank_in_name;
 use super::super::files;
-use super::LOOK_EVERY;
 use super::entry::{Seen, TraceFile};
 
 /// What was in the folder before the window.
@@ -48,6 +48,7 @@ impl Traces {
         regime: &Regime,
     ) -> anyhow::Result<Found> {
         let mut read: BTreeSet<PathBuf> = BTreeSet::new();
+        let (mut looked, mut unfinished) = (BTreeMap::new(), BTreeMap::new());
         let ranks = given.unwrap_or(earlier).max(1);
         let mut found = Found { ranks, ..Found::default() };
         let mut fewest: Option<Vec<Composition>> = None;
@@ -56,8 +57,17 @@ impl Traces {
                 if self.before.contains(&path) || read.contains(&path) {
                     continue;
                 }
-                // One that is still being written is looked at again.
-                let Some(trace) = whole(&path) else { continue };
+                // One that grows is still being written; one that is at rest and not whole is read again when
+                // it has grown.
+                let bytes = fs::metadata(&path).map_or(0, |found| found.len());
+                let before = looked.insert(path.clone(), bytes);
+                if bytes == 0 || before != Some(bytes) || unfinished.get(&path) == Some(&bytes) {
+                    continue;
+                }
+                let Some(trace) = whole(&path) else {
+                    unfinished.insert(path, bytes);
+                    continue;
+                };
                 read.insert(path.clone());
                 let marks: Vec<Composition> =
                     trace.steps.iter().filter_map(|step| step.composition).collect();
@@ -85,7 +95,7 @@ impl Traces {
             if takt_net::now() >= deadline {
                 break;
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(LOOK_AT_FILES_EVERY);
         }
         found.files.sort_by_key(|file| file.rank);
         found.seen = fewest.and_then(|marks| Seen::of(&marks, regime));
@@ -152,6 +162,8 @@ fn heavy(text: &str, name: &str) -> Vec<String> {
     remarks
 }
 
+/// The server that writes them is under load, and on this machine.
+const LOOK_AT_FILES_EVERY: Duration = Duration::from_millis(50);
 const HEAD_BYTES: u64 = 1 << 16;
 
 #[cfg(test)]
