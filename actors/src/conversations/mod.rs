@@ -57,12 +57,6 @@ impl Scripts {
         self.len() == 0
     }
 
-    /// How many turns they have together.
-    #[must_use]
-    pub fn turns(&self) -> usize {
-        self.turns.len()
-    }
-
     /// How many turns each conversation has.
     pub fn lengths(&self) -> impl Iterator<Item = u32> {
         self.begins.windows(2).map(|pair| pair[1] - pair[0])

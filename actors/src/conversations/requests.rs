@@ -10,12 +10,13 @@
 //! said and what the model answered, kept while it is active.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::rc::Rc;
 
 use takt_wire::{PreparedRequest, RequestBuilder, Text};
 
-use super::salt::{SALT_AT, salt_of};
+use super::salt::salt_of;
 use crate::api::{Request, Samples};
 
 /// The turns of a dataset as requests.
@@ -26,6 +27,8 @@ pub struct TurnRequests {
     salt: Option<PassSalt>,
     live: Option<BTreeMap<u64, Said>>,
     made: PreparedRequest,
+    /// Room for the name of a repeat, or the number of a pass.
+    name: String,
 }
 
 /// What the turns of a dataset say; phases share it.
@@ -50,6 +53,8 @@ pub struct TalkText {
     pub messages: Box<str>,
     /// Where the system message ends; 0 without one.
     pub system_end: usize,
+    /// Where in the messages the salt of a pass goes, if that is to be; see [`super::salted`].
+    pub salt_at: usize,
 }
 
 /// A turn's part in it.
@@ -99,6 +104,7 @@ impl TurnRequests {
             salt: None,
             live: None,
             made: PreparedRequest::default(),
+            name: String::new(),
         }
     }
 
@@ -124,8 +130,8 @@ impl TurnRequests {
     }
 
     /// Live conversations whose histories are kept.
-    #[must_use]
-    pub fn kept(&self) -> usize {
+    #[cfg(test)]
+    fn kept(&self) -> usize {
         self.live.as_ref().map_or(0, BTreeMap::len)
     }
 
@@ -143,23 +149,21 @@ impl TurnRequests {
             }
         };
         let pass = conversation / texts.talks.len() as u64 + 1;
-        let repeated;
-        let id = match pass {
-            1 => &*talk.id,
-            _ => {
-                repeated = format!("{}__repeat_{pass}", talk.id);
-                &repeated
-            }
-        };
+        let mut id = &*talk.id;
+        if pass > 1 && !self.routing.is_empty() {
+            written(&mut self.name, format_args!("{id}__repeat_{pass}"));
+            id = &self.name;
+        }
         let routing = self.routing.iter().map(|name| (&**name, id));
         let body = [&around.before, messages, &around.after];
         let made = &mut self.made;
         texts.builders[endpoint].build_into(made, routing, &body);
         if let Some(salt) = &mut self.salt {
             if salt.pass != pass {
-                *salt = PassSalt { pass, salt: salt_of(&pass.to_string()) };
+                written(&mut self.name, format_args!("{pass}"));
+                *salt = PassSalt { pass, salt: salt_of(&self.name) };
             }
-            made.patch_body(around.before.len() + SALT_AT, &salt.salt);
+            made.patch_body(around.before.len() + talk.salt_at, &salt.salt);
         }
     }
 }
@@ -219,6 +223,13 @@ impl Said {
     }
 }
 
+/// Writes into a string that is there already: a request that repeats costs no memory.
+fn written(out: &mut String, text: fmt::Arguments<'_>) {
+    out.clear();
+    // Writing to a string does not fail.
+    let _ = out.write_fmt(text);
+}
+
 /// Text as the inside of a JSON string (RFC 8259, section 7).
 fn escape(text: &str, out: &mut Vec<u8>) {
     for &byte in text.as_bytes() {
@@ -241,7 +252,7 @@ mod tests {
     use takt_time::Nanos;
     use takt_wire::{Endpoint, Method};
 
-    use super::super::salted;
+    use super::super::{SALT_AT, salted};
     use super::*;
 
     /// Two conversations of two turns, the first with a system message and a recorded answer.
@@ -249,7 +260,10 @@ mod tests {
         let endpoint = Endpoint::parse("http://h").unwrap();
         let builder = RequestBuilder::new(Method::Post, &endpoint, "/v1/chat/completions").unwrap();
         let message = |role: &str, text: &str| json!({"role": role, "content": text}).to_string();
-        let system = salted("S", "c1");
+        // A message that does not say `system` first has its salt at another place.
+        let before = r#"{"name":"n","role":"developer","content":"#;
+        let (system, salt_at) =
+            (format!("{before}{}}}", salted("S", "c1")), before.len() + SALT_AT);
         let asked = [message("user", "one"), message("user", "two")];
         let answer = message("assistant", "recorded");
         let one = format!("{system},{},{answer},{}", asked[0], asked[1]);
@@ -267,6 +281,7 @@ mod tests {
             id: id.into(),
             messages: messages.into(),
             system_end,
+            salt_at,
         };
         let talks = vec![talk("c1", one, system.len()), talk("c2", two, 0)];
         let around = Around {

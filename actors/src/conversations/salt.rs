@@ -1,20 +1,20 @@
-//! Salts: marks in a system message that keep a server's prefix cache from knowing it already.
+//! Salts: marks in a system message, by which a server's prefix cache tells the passes of a phase apart.
 //!
 //! `[salt: R]`, a blank line, the message, a blank line, `[salt: C]`: `R` is the pass over the dataset and
 //! `C` the conversation, each as the BLAKE2b digest of two bytes of its text, in hexadecimal, as the
-//! reference implementation has it.
+//! reference implementation has it. Nothing else is in them: another phase over the same conversations, and
+//! another run, say the same.
 
-/// The bytes of a conversation's messages before the four of `R`, when [`salted`] made its system message.
-pub const SALT_AT: usize = br#"{"role":"system","content":"[salt: "#.len();
+/// Where in what [`salted`] gives the four bytes of `R` go.
+pub const SALT_AT: usize = br#""[salt: "#.len();
 
-/// A system message with salts in it: that of its conversation, and a place for that of the pass.
+/// What a system message says, with salts in it: that of its conversation, and a place for that of the pass.
+/// A JSON string.
 #[must_use]
 pub fn salted(system: &str, conversation: &str) -> String {
     let of = salt_of(conversation);
     let of = of.iter().copied().map(char::from).collect::<String>();
-    let text = format!("[salt: 0000]\n\n{system}\n\n[salt: {of}]");
-    // Strings can always be written.
-    format!("{{\"role\":\"system\",\"content\":{}}}", serde_json::Value::from(text))
+    serde_json::Value::from(format!("[salt: 0000]\n\n{system}\n\n[salt: {of}]")).to_string()
 }
 
 /// The salt of a text: four hexadecimal digits.
@@ -145,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn a_salted_message_is_json_with_its_place_where_it_is_said_to_be() {
-        let message = salted("be \"nice\"", "c1");
-        assert_eq!(&message[SALT_AT..SALT_AT + 4], "0000");
-        let message: serde_json::Value = serde_json::from_str(&message).unwrap();
-        assert_eq!(message["content"], "[salt: 0000]\n\nbe \"nice\"\n\n[salt: 6d82]");
+    fn a_salted_text_is_json_with_its_place_where_it_is_said_to_be() {
+        let text = salted("be \"nice\"", "c1");
+        assert_eq!(&text[SALT_AT..SALT_AT + 4], "0000");
+        let text: String = serde_json::from_str(&text).unwrap();
+        assert_eq!(text, "[salt: 0000]\n\nbe \"nice\"\n\n[salt: 6d82]");
     }
 
     const LENGTHS: [(usize, &str); 6] =

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 use takt_actors::{
-    Agentic, AgenticConfig, Around, Begin, Constant, Order, Poisson, Samples, Scripts, TalkText,
-    Think, ThinkTime, TurnPlan, TurnRequests, TurnText, TurnTexts, Until, salted, stream,
+    Agentic, AgenticConfig, Around, Arrivals, Begin, Constant, Order, Poisson, SALT_AT, Samples,
+    Scripts, TalkText, Think, ThinkTime, TurnPlan, TurnRequests, TurnText, TurnTexts, Until,
+    salted, stream,
 };
 use takt_time::Span;
 use takt_wire::{Api, BodyBuilder, Endpoint, Method, RequestBuilder};
@@ -80,9 +81,13 @@ impl Phase {
         if let OrderKind::Single(sample) = &mut self.order {
             *sample = (*sample).min(self.samples - 1);
         }
-        if talks.conversations.is_some() || matches!(talks.begin, Beginning::Arrivals(..)) {
-            // Passes until then may be very many.
+        if talks.conversations.is_some() {
+            // The one or the other says how many.
             self.limits.min_duration = None;
+        } else if let Beginning::Arrivals(rate, _) = talks.begin {
+            // No more passes than the rate allows in a while.
+            let most = Span::from_secs_f64(PASSES_ARRIVALS / rate);
+            self.limits.min_duration = self.limits.min_duration.map(|least| least.min(most));
         }
         self.load = Load::Agentic(talks);
     }
@@ -98,7 +103,7 @@ pub(super) fn scripts(phase: &Phase, talks: &Talks) -> Scripts {
     let longest = talks.longest_delay.as_nanos();
     let mut scripts = Scripts::default();
     for _ in 0..phase.samples {
-        let turns = chance.magnitude(1, 12) as u32;
+        let turns = chance.magnitude(1, TURNS_MAX) as u32;
         let turns: Vec<TurnPlan> = (0..turns)
             .map(|turn| TurnPlan {
                 number: 2 * turn + 1,
@@ -111,6 +116,27 @@ pub(super) fn scripts(phase: &Phase, talks: &Talks) -> Scripts {
     scripts
 }
 
+/// When conversations of a phase are to begin, where they have a rate.
+pub(super) fn arrivals(phase: &Phase, talks: &Talks) -> Option<Box<dyn Arrivals>> {
+    let usable = "rates are drawn between two and five thousand";
+    let gaps = stream(phase.seed, takt_actors::Purpose::Arrivals);
+    match talks.begin {
+        Beginning::Active(_) => None,
+        Beginning::Arrivals(rate, true) => Some(Box::new(Constant::new(rate).expect(usable))),
+        Beginning::Arrivals(rate, false) => Some(Box::new(Poisson::new(rate, gaps).expect(usable))),
+    }
+}
+
+/// How many conversations a phase begins.
+pub(super) fn until(phase: &Phase, talks: &Talks) -> Until {
+    let limits = &phase.limits;
+    match talks.conversations {
+        Some(count) => Until::Conversations(count),
+        None if limits.requests.is_some() || limits.duration.is_some() => Until::Endless,
+        None => Until::Passes(limits.min_duration),
+    }
+}
+
 /// The strategy of a phase.
 pub(super) fn strategy(
     phase: &Phase,
@@ -118,26 +144,15 @@ pub(super) fn strategy(
     order: Order,
     samples: &Rc<RefCell<dyn Samples>>,
 ) -> Agentic {
-    let usable = "rates are drawn between two and five thousand";
-    let gaps = stream(phase.seed, takt_actors::Purpose::Arrivals);
     let begin = match talks.begin {
         Beginning::Active(target) => Begin::Concurrency(target),
-        Beginning::Arrivals(rate, true) => {
-            Begin::Arrivals(Box::new(Constant::new(rate).expect(usable)))
+        Beginning::Arrivals(..) => {
+            Begin::Arrivals(arrivals(phase, talks).expect("a rate has arrivals"))
         }
-        Beginning::Arrivals(rate, false) => {
-            Begin::Arrivals(Box::new(Poisson::new(rate, gaps).expect(usable)))
-        }
-    };
-    let limits = &phase.limits;
-    let until = match talks.conversations {
-        Some(count) => Until::Conversations(count),
-        None if limits.requests.is_some() || limits.duration.is_some() => Until::Endless,
-        None => Until::Passes(limits.min_duration),
     };
     let config = AgenticConfig {
         begin,
-        until,
+        until: until(phase, talks),
         recorded_delays: talks.delays,
         think: talks.think.map(|mean| Think::new(ThinkTime::Exponential(mean), phase.seed)),
         stop_on_first_complete: talks.stop_on_first,
@@ -171,7 +186,8 @@ pub(super) fn requests(phase: &Phase, talks: &Talks) -> TurnRequests {
     let mut sample = 0;
     for (number, turns) in scripts.lengths().enumerate() {
         let id = format!("talk-{number}");
-        let system = salted("be brief", &id);
+        let before = r#"{"role":"system","content":"#;
+        let system = format!("{before}{}}}", salted("be brief", &id));
         let mut messages = system.clone();
         for turn in 0..turns {
             if turn > 0 {
@@ -186,7 +202,8 @@ pub(super) fn requests(phase: &Phase, talks: &Talks) -> TurnRequests {
             sample += 1;
         }
         let (id, system_end) = (id.into(), system.len());
-        texts.talks.push(TalkText { id, messages: messages.into(), system_end });
+        let salt_at = before.len() + SALT_AT;
+        texts.talks.push(TalkText { id, messages: messages.into(), system_end, salt_at });
     }
     let mut requests =
         TurnRequests::new(Rc::new(texts)).routing_headers(vec!["X-Session-ID".into()]);
@@ -196,5 +213,9 @@ pub(super) fn requests(phase: &Phase, talks: &Talks) -> TurnRequests {
     if talks.live { requests.with_live_history() } else { requests }
 }
 
+/// Turns of a conversation.
+pub(super) const TURNS_MAX: u64 = 12;
+/// Arrivals until the least duration of passes, in the mean.
+const PASSES_ARRIVALS: f64 = 300.0;
 /// The most endpoints of a scenario.
 const ENDPOINTS: usize = 4;

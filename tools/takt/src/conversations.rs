@@ -4,12 +4,17 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use takt_actors::{Around, Scripts, TalkText, TurnPlan, TurnRequests, TurnText, TurnTexts, salted};
+use takt_actors::{
+    Around, SALT_AT, Scripts, TalkText, TurnPlan, TurnRequests, TurnText, TurnTexts, salted,
+};
 use takt_dataset::{Conversation, Conversations, Limits, Params};
 use takt_wire::{BodyBuilder, RequestBuilder};
 
@@ -95,22 +100,33 @@ fn text(talk: &Conversation, file: &str, salt: bool) -> anyhow::Result<(TalkText
     let id = talk.id.clone();
     let system = talk.system();
     if !salt {
-        let text = TalkText { id, messages: talk.messages().into(), system_end: system.len() };
-        return Ok((text, 0));
+        let (messages, system_end) = (talk.messages().into(), system.len());
+        return Ok((TalkText { id, messages, system_end, salt_at: 0 }, 0));
     }
-    let said = serde_json::from_str::<Value>(system).ok();
-    let said = said.as_ref().and_then(|message| message.get("content")?.as_str());
-    let said = said.with_context(|| {
+    let (said, at) = plain_text(system).with_context(|| {
         format!(
             "{file}:{}: `enable_salt` marks system messages, and conversation {id} has none of plain text; \
              give it one or turn `enable_salt` off",
             talk.row
         )
     })?;
-    let marked = salted(said, &id);
-    let messages = format!("{marked}{}", &talk.messages()[system.len()..]);
-    let moved = marked.len() - system.len();
-    Ok((TalkText { id, messages: messages.into(), system_end: marked.len() }, moved))
+    let marked = salted(&said, &id);
+    let messages = format!("{}{marked}{}", &system[..at.start], &talk.messages()[at.end..]);
+    let moved = marked.len() - at.len();
+    let (system_end, salt_at) = (system.len() + moved, at.start + SALT_AT);
+    Ok((TalkText { id, messages: messages.into(), system_end, salt_at }, moved))
+}
+
+/// What a message says, if that is text, and where its content stands.
+fn plain_text(message: &str) -> Option<(String, Range<usize>)> {
+    #[derive(Deserialize)]
+    struct Of<'a> {
+        #[serde(borrow)]
+        content: &'a RawValue,
+    }
+    let content = serde_json::from_str::<Of<'_>>(message).ok()?.content.get();
+    let start = content.as_ptr().addr() - message.as_ptr().addr();
+    Some((serde_json::from_str(content).ok()?, start..start + content.len()))
 }
 
 /// What stands around messages, each once.
@@ -155,3 +171,58 @@ pub(crate) fn requests(texts: Rc<TurnTexts>, load: &AgenticLoad) -> TurnRequests
 
 /// Bytes of names in the head of a journal.
 const IDS_MAX: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use takt_dataset::ConversationFormat;
+
+    use super::*;
+
+    /// The only conversation of `messages`, at line 2.
+    fn talk(messages: &Value) -> Conversation {
+        let file = format!("\n{}\n", json!({"id": "c1", "messages": messages}));
+        let format = ConversationFormat::Messages;
+        let read =
+            Conversations::read(file.as_bytes(), "f", format, false, &Limits::default()).unwrap();
+        read.list()[0].clone()
+    }
+
+    #[test]
+    fn a_salt_changes_what_the_first_message_says_and_nothing_else() {
+        for first in [
+            json!({"role": "system", "content": "S"}),
+            json!({"role": "developer", "content": "be \"nice\"\n"}),
+            json!({"content": "S", "name": "[salt: ", "role": "developer", "weight": [1, null]}),
+        ] {
+            let talk = talk(&json!([first, {"role": "user", "content": "q"}]));
+            let turn = &talk.turns()[0];
+            let (text, moved) = text(&talk, "f", true).unwrap();
+            let mut expect = first.clone();
+            let said = first["content"].as_str().unwrap();
+            expect["content"] = format!("[salt: 0000]\n\n{said}\n\n[salt: 6d82]").into();
+            let system: Value = serde_json::from_str(&text.messages[..text.system_end]).unwrap();
+            assert_eq!(system, expect);
+            assert_eq!(&text.messages[text.salt_at - 7..text.salt_at + 5], "[salt: 0000]");
+            let asked = talk.asked_at(turn);
+            let asked = &text.messages[asked.start + moved..asked.end + moved];
+            assert_eq!(asked, talk.asked(turn));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_salted_is_refused_with_its_line() {
+        let user = json!({"role": "user", "content": "q"});
+        let parts = json!([{"type": "text", "text": "S"}]);
+        for messages in [
+            json!([user]),
+            json!([{"role": "system", "content": parts}, user]),
+            json!([{"role": "developer", "content": parts}, user]),
+        ] {
+            let error = text(&talk(&messages), "f", true).unwrap_err().to_string();
+            assert!(error.starts_with("f:2: ") && error.contains("none of plain text"), "{error}");
+            assert!(error.contains("; "), "no remedy: {error}");
+            text(&talk(&messages), "f", false).unwrap();
+        }
+    }
+}

@@ -134,6 +134,7 @@ pub(crate) fn prepare(
             Some(prepared) => prepared,
             None => {
                 let like = made.iter().filter(|(other, _)| same_texts(other, phase));
+                log_salts(phase, like.clone().map(|(other, _)| *other), console);
                 let talks = like.filter_map(|(_, made)| made.borrow().talks().cloned()).next();
                 Rc::new(RefCell::new(match (talks, phase.load.agentic()) {
                     (Some(talks), Some(load)) => maker.turns(talks, load),
@@ -171,11 +172,11 @@ pub(crate) fn prompts(config: &Config) -> anyhow::Result<Vec<Prompts>> {
             Some((_, prompts)) => prompts.clone(),
             None => match &phase.source {
                 Source::Conversations(file)
-                    if phase.load.agentic().is_some_and(|load| !load.live) =>
+                    if phase.load.agentic().is_some_and(|load| !load.live && !load.salt) =>
                 {
                     Prompts::Turns(Rc::new(conversations::read(file)?))
                 }
-                // What a model has answered is in no dataset.
+                // What a model has answered is in no dataset, nor are salts.
                 Source::Fixed | Source::Conversations(_) => Prompts::None,
                 Source::Recording(source) => {
                     let recording = replay::read(source)?;
@@ -197,6 +198,18 @@ pub(crate) fn prompts(config: &Config) -> anyhow::Result<Vec<Prompts>> {
 fn same_texts(one: &Phase, other: &Phase) -> bool {
     let salted = |phase: &Phase| phase.load.agentic().map(|agentic| agentic.salt);
     one.source == other.source && salted(one).is_some() && salted(one) == salted(other)
+}
+
+/// Says that a server may know salted messages of `phase` from those before it, which say the same.
+fn log_salts<'p>(phase: &Phase, same: impl Iterator<Item = &'p Phase>, console: &Console) {
+    let names: Vec<String> = same.map(|other| format!("`{}`", other.name)).collect();
+    if phase.load.agentic().is_some_and(|load| load.salt) && !names.is_empty() {
+        console.info(format!(
+            "phase `{}`: its salts are those of {}, so a prefix cache may know its system messages",
+            phase.name,
+            names.join(", ")
+        ));
+    }
 }
 
 /// Have both phases the same samples? Made-up prompts come from the phase's own seed.

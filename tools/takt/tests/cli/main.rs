@@ -34,6 +34,7 @@ mod publish;
 mod replay;
 mod report;
 mod runs;
+mod salts;
 mod secrets;
 mod selftest;
 mod slowed;

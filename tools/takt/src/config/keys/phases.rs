@@ -145,7 +145,7 @@ pub(crate) static LOAD: Level = Level {
             "enable_salt",
             "true or false",
             "false",
-            "mark system messages by pass and conversation, so that no earlier cache serves them",
+            "mark system messages by pass and conversation: passes of a phase share no cache, other phases and runs do",
         )
         .with(AGENTIC),
         key(
