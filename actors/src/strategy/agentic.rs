@@ -44,7 +44,7 @@ pub struct Agentic {
     inherited: u32,
     /// The first conversations are still being begun, some at a time.
     filling: bool,
-    /// The next arrival.
+    /// The next arrival, where conversations arrive.
     due: Nanos,
     /// There is none any more.
     arrived_all: bool,
@@ -120,28 +120,33 @@ impl Agentic {
         }
     }
 
-    /// Whether a conversation is left to begin at `now`.
+    /// Whether a conversation is left to begin: now, or at the next arrival where that should have been before.
     fn left(&self, pace: &dyn Pace) -> bool {
         if self.arrived_all {
             return false;
         }
+        let at = match self.config.begin {
+            Begin::Concurrency(_) => pace.now(),
+            Begin::Arrivals(_) => pace.now().min(self.due),
+        };
         match self.config.until {
             Until::Conversations(most) => self.started < most,
             Until::Passes(least) => {
                 let whole = self.started.is_multiple_of(self.begun.len() as u64);
-                let more = || least.is_some_and(|least| pace.now() < pace.start() + least);
+                let more = || least.is_some_and(|least| at < pace.start() + least);
                 self.started == 0 || !whole || more()
             }
             Until::Endless => true,
         }
     }
 
+    /// Whether a conversation may begin now, whatever else is; where they arrive none may but at its arrival.
     fn has_slot(&self) -> bool {
         match self.config.begin {
             Begin::Concurrency(target) => {
                 (self.active.len() as u64) + u64::from(self.inherited) < u64::from(target)
             }
-            Begin::Arrivals(_) => true,
+            Begin::Arrivals(_) => false,
         }
     }
 
@@ -282,19 +287,15 @@ impl Agentic {
     }
 
     fn arm_next_arrival(&mut self, pace: &mut dyn Pace) {
-        if !self.left(pace) {
-            return self.finish_perhaps(false, pace);
-        }
         let Begin::Arrivals(arrivals) = &mut self.config.begin else { return };
         match arrivals.next() {
-            Some(offset) => {
-                self.due = pace.start() + offset;
-                pace.at(self.due, ARRIVAL);
-            }
-            None => {
-                self.arrived_all = true;
-                self.finish_perhaps(false, pace);
-            }
+            Some(offset) => self.due = pace.start() + offset,
+            None => self.arrived_all = true,
+        }
+        if self.left(pace) {
+            pace.at(self.due, ARRIVAL);
+        } else {
+            self.finish_perhaps(false, pace);
         }
     }
 }
@@ -321,6 +322,8 @@ impl Strategy for Agentic {
                     pace.soon(FILLING);
                 }
             }
+            // Passes may be over by now.
+            ARRIVAL if !self.left(pace) => self.finish_perhaps(false, pace),
             ARRIVAL => {
                 if self.begin(Some(self.due), pace) {
                     self.arm_next_arrival(pace);
@@ -341,10 +344,7 @@ impl Strategy for Agentic {
             Some((number, how)) => {
                 self.end(number, how, done.times.end, pace);
                 self.finish_perhaps(true, pace);
-                if !self.filling
-                    && !self.finished
-                    && matches!(self.config.begin, Begin::Concurrency(_))
-                {
+                if !self.filling && !self.finished {
                     self.fill(1, pace);
                 }
             }

@@ -15,7 +15,7 @@ use takt_time::Span;
 
 use super::link::{Cuts, Faults, Link};
 use super::random::{Chance, Purpose};
-use super::talks::Talks;
+use super::talks::{TURNS_MAX, Talks};
 
 /// One simulated session.
 #[derive(Clone, Debug)]
@@ -192,7 +192,11 @@ impl Scenario {
         let transport = if c.per_mille(100) {
             Transport::Planned(planned(c, peaceful, &mut phases))
         } else {
-            Transport::Http(Box::new(http(c, peaceful, link.faults.hang())))
+            let http = http(c, peaceful, link.faults.hang());
+            if peaceful && matches!(http.mode, Mode::Scheduler(_)) {
+                phases.iter_mut().for_each(Phase::fit_the_context);
+            }
+            Transport::Http(Box::new(http))
         };
         let stops = if c.per_mille(250) {
             let first = c.span(Span::from_nanos(1), Span::from_secs(5));
@@ -341,6 +345,12 @@ impl Phase {
             }
             _ => return,
         };
+    }
+
+    /// Prompts that a scheduler takes, with all that was said before them.
+    fn fit_the_context(&mut self) {
+        let turns = if matches!(self.load, Load::Agentic(_)) { TURNS_MAX as usize } else { 1 };
+        self.prompt_bytes = self.prompt_bytes.min(CONTEXT as usize * 2 / turns);
     }
 
     /// Requests in a pass: what a phase without a limit issues.
@@ -583,7 +593,7 @@ fn mode(c: &mut Chance) -> Mode {
             block_tokens: some(16),
             prefixes: c.coin(),
         },
-        context_max: some(4096),
+        context_max: some(CONTEXT),
         cost: CostModel {
             step: c.span(Span::from_nanos(1), Span::from_millis(5)),
             ..CostModel::default()
@@ -596,5 +606,7 @@ fn mode(c: &mut Chance) -> Mode {
 const ENOUGH: usize = 65_536;
 /// Connections that no scenario asks for at once.
 const MANY: u32 = 2_000;
+/// Tokens of prompt and answer that a scheduler has room for; two bytes of prompt for each leave room for the answers.
+const CONTEXT: u32 = 4096;
 /// Pieces that a request is cut into at the most, or the simulation of bytes would take all the time.
 const PIECES: usize = 400;

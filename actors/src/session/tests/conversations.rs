@@ -243,12 +243,41 @@ fn conversations_may_arrive() {
     assert_eq!(ran.seen.borrow().requests[0].1.scheduled, Some(Nanos::from_nanos(5_000_000)));
 }
 
+/// Two requests that a phase after it inherits.
+fn undrained() -> PhaseConfig {
+    let (kind, drain_after) = (PhaseKind::Warmup, false);
+    PhaseConfig { kind, drain_after, ..super::phase("warm", super::closed(2), 2) }
+}
+
+#[test]
+fn conversations_arrive_whatever_is_inherited() {
+    let arrivals = Begin::Arrivals(Box::new(Constant::new(200.0).unwrap()));
+    let phase = talks(&scripts(&[TWO, TWO, TWO]), config_of(arrivals, Until::Passes(None)));
+    let ran = run(vec![undrained(), phase], Some(10), 0, &[]);
+    let began = ran.lines.iter().filter(|line| line.contains("begins"));
+    assert_eq!(began.map(|line| ms(line)).collect::<Vec<_>>(), [5.0, 10.0, 15.0]);
+    let requests = &ran.seen.borrow().requests;
+    let scheduled = requests.iter().filter(|(_, request)| request.scheduled.is_some());
+    assert_eq!(scheduled.count(), 3, "each for its arrival");
+}
+
+#[test]
+fn an_arrival_after_the_least_duration_begins_no_other_pass() {
+    // Arrivals at 5, 10, 15, …: the second pass begins at 15, and a third would at 25.
+    for (least, begun) in [(12, 2), (15, 2), (16, 4), (22, 4), (25, 4), (26, 6)] {
+        let arrivals = Begin::Arrivals(Box::new(Constant::new(200.0).unwrap()));
+        let until = Until::Passes(Some(Span::from_millis(least)));
+        let phase = talks(&scripts(&[&[None], &[None]]), config_of(arrivals, until));
+        let ran = run(vec![phase], Some(1), 0, &[]);
+        let said = (ran.count("begins"), ran.ended_by());
+        assert_eq!(said, (begun, EndedBy::Dataset), "{least}");
+    }
+}
+
 #[test]
 fn inherited_requests_hold_slots() {
     let talks = scripts(&[TWO, TWO]);
-    let (kind, drain_after) = (PhaseKind::Warmup, false);
-    let warm = PhaseConfig { kind, drain_after, ..super::phase("warm", super::closed(2), 2) };
-    let ran = run(vec![warm, closed(&talks, 2, Until::Passes(None))], Some(10), 0, &[]);
+    let ran = run(vec![undrained(), closed(&talks, 2, Until::Passes(None))], Some(10), 0, &[]);
     assert_eq!(ran.talk()[2..4], ["10 talk 0 begins, 2 turns", "10 issued 0:1 1.0"]);
     assert_eq!(ran.seen.borrow().most_at_once, 2);
 }

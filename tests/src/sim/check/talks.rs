@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use takt_actors::{Scripts, TurnPlan};
+use takt_actors::{Arrivals, Scripts, TurnPlan, Until};
 use takt_record::{
-    Completed, ConversationEnd, ConversationEvent, ConversationState, Issued, Outcome, PhaseEvent,
+    Completed, ConversationEnd, ConversationEvent, ConversationRecord, ConversationState, EndedBy,
+    Issued, Outcome, PhaseEvent,
 };
 use takt_time::{Nanos, Span};
 
@@ -13,14 +14,14 @@ use super::Found;
 use crate::sim::kept::Kept;
 use crate::sim::run::{Ran, name, order};
 use crate::sim::scenario::Load;
-use crate::sim::talks::{Beginning, Talks, scripts};
+use crate::sim::talks::{Beginning, Talks, arrivals, scripts, until};
 
 pub(super) fn check(ran: &Ran, found: &mut Found) {
     for (number, phase) in ran.scenario.phases.iter().enumerate() {
         let Load::Agentic(talks) = phase.load else { continue };
         let scripts = scripts(phase, &talks);
         let of = Of { ran, talks, scripts: &scripts, phase: number };
-        let mut seen = Seen::default();
+        let mut seen = Seen { arrivals: arrivals(phase, &talks), ..Seen::default() };
         for record in &ran.records {
             seen.take(&of, record, found);
         }
@@ -36,12 +37,22 @@ struct Of<'a> {
     phase: usize,
 }
 
+impl Of<'_> {
+    fn until(&self) -> Until {
+        until(&self.ran.scenario.phases[self.phase], &self.talks)
+    }
+}
+
 /// What was seen of it.
 #[derive(Default)]
 struct Seen {
     talks: BTreeMap<u64, Talk>,
     /// Conversations in the order in which they began.
     begun: Vec<u64>,
+    /// The start of the phase.
+    start: Nanos,
+    /// When conversations are to begin, where they have a rate.
+    arrivals: Option<Box<dyn Arrivals>>,
     active: u64,
     ended: Vec<ConversationEnd>,
     /// Requests of earlier phases in flight.
@@ -52,6 +63,8 @@ struct Seen {
 /// A conversation.
 #[derive(Default)]
 struct Talk {
+    /// Its arrival, or when it began where there are none.
+    wanted: Nanos,
     issued: u32,
     succeeded: u32,
     failed: u32,
@@ -65,7 +78,12 @@ impl Seen {
     fn take(&mut self, of: &Of<'_>, record: &Kept, found: &mut Found) {
         match record {
             Kept::Phase(phase) if usize::from(phase.phase.0) == of.phase => match phase.event {
-                PhaseEvent::Started { inherited } => self.inherited = u64::from(inherited),
+                PhaseEvent::Started { inherited } => {
+                    (self.inherited, self.start) = (u64::from(inherited), phase.at);
+                }
+                PhaseEvent::IssuingEnded { by: EndedBy::Dataset } => {
+                    self.whole(of, phase.at, found);
+                }
                 PhaseEvent::Ended { .. } => self.is_over = true,
                 _ => {}
             },
@@ -74,7 +92,7 @@ impl Seen {
             }
             Kept::Conversation(talk) if usize::from(talk.phase.0) == of.phase => match talk.event {
                 ConversationEvent::Started { turns } => {
-                    self.begin(of, talk.conversation, turns, found);
+                    self.begin(of, talk, turns, found);
                 }
                 ConversationEvent::Ended(end) => self.end(talk.conversation, end, found),
             },
@@ -88,10 +106,18 @@ impl Seen {
         }
     }
 
-    fn begin(&mut self, of: &Of<'_>, number: u64, turns: u32, found: &mut Found) {
+    fn begin(&mut self, of: &Of<'_>, at: &ConversationRecord, turns: u32, found: &mut Found) {
+        let (number, at) = (at.conversation, at.at);
         let expected = of.scripts.lengths().nth((number % of.scripts.len() as u64) as usize);
         found.same(Some(turns), expected, || format!("turns of conversation {number}"));
-        let new = self.talks.insert(number, Talk::default()).is_none();
+        let arrival = self.arrivals.as_mut().and_then(|arrivals| arrivals.next());
+        let wanted = arrival.map_or(at, |offset| self.start + offset);
+        let free_calls = of.ran.scenario.link.call_cost == Span::ZERO;
+        found.holds(if free_calls { at == wanted } else { at >= wanted }, || {
+            format!("conversation {number}: begins at {at:?}, its arrival was {wanted:?}")
+        });
+        self.passes(of, wanted, found);
+        let new = self.talks.insert(number, Talk { wanted, ..Talk::default() }).is_none();
         found.holds(new, || format!("conversation {number} began twice"));
         self.begun.push(number);
         self.active += 1;
@@ -101,6 +127,26 @@ impl Seen {
                 format!("{sum} conversations and inherited requests where {target} are to be")
             });
         }
+    }
+
+    /// A pass over the dataset begins within the least duration, or is the first.
+    fn passes(&self, of: &Of<'_>, wanted: Nanos, found: &mut Found) {
+        let Until::Passes(least) = of.until() else { return };
+        if !self.begun.is_empty() && self.begun.len().is_multiple_of(of.scripts.len()) {
+            let within = least.is_some_and(|least| wanted < self.start + least);
+            found.holds(within, || format!("a pass more from {wanted:?}, {least:?} is the least"));
+        }
+    }
+
+    /// Passes that are over at `at` are whole, and the least duration is over.
+    fn whole(&self, of: &Of<'_>, at: Nanos, found: &mut Found) {
+        let Until::Passes(least) = of.until() else { return };
+        let begun = self.begun.len();
+        let whole = begun > 0 && begun.is_multiple_of(of.scripts.len());
+        found.holds(whole, || format!("{begun} of passes of {} conversations", of.scripts.len()));
+        found.holds(at >= self.start + least.unwrap_or_default(), || {
+            format!("passes are over at {at:?}, {least:?} is the least")
+        });
     }
 
     fn issued(&mut self, of: &Of<'_>, issued: &Issued, found: &mut Found) {
@@ -125,6 +171,8 @@ impl Seen {
         });
         if talk.issued > 0 {
             gate(of, issued, talk.answered, plan, found);
+        } else {
+            first(of, issued, talk.wanted, plan, found);
         }
         talk.issued += 1;
         (talk.in_flight, talk.answered) = (true, None);
@@ -207,6 +255,20 @@ impl Seen {
         let all = counted + result.skipped + said.turns_unsent;
         found.same(said.turns_expected, all, || "turns expected".to_owned());
     }
+}
+
+/// The first turn leaves when its conversation is to begin, or exactly its delay later.
+fn first(of: &Of<'_>, issued: &Issued, wanted: Nanos, plan: TurnPlan, found: &mut Found) {
+    let name = || name(issued.key);
+    let arrives = matches!(of.talks.begin, Beginning::Arrivals(..));
+    let delay = plan.delay.filter(|_| of.talks.delays);
+    let due = wanted + delay.unwrap_or(Span::ZERO);
+    let scheduled = (arrives || delay.is_some()).then_some(due);
+    found.same(issued.scheduled, scheduled, || format!("{}: first turn, due", name()));
+    let free_calls = of.ran.scenario.link.call_cost == Span::ZERO;
+    found.holds(if free_calls { issued.at == due } else { issued.at >= due }, || {
+        format!("{}: first turn issued at {:?}, due at {due:?}", name(), issued.at)
+    });
 }
 
 /// The next turn leaves with the answer, or exactly its delay later.
