@@ -1,8 +1,8 @@
 //! When a run is to be trusted.
 
 use takt_record::{
-    EndedBy, ErrorKind, Health, Outcome, PhaseState, Reason, Record, ResultDoc, Verdict,
-    VerdictStatus, Work,
+    ConversationsPlan, EndedBy, ErrorKind, Health, Outcome, PhaseState, Reason, Record, ResultDoc,
+    Verdict, VerdictStatus, Work,
 };
 use takt_report::Limits;
 use takt_time::Span;
@@ -89,12 +89,27 @@ fn a_schedule_that_was_not_finished_is_a_reason_unless_time_or_a_stop_ended_it()
         (EndedBy::FirstComplete, false),
         (EndedBy::Dataset, true),
         (EndedBy::Requests, true),
+        (EndedBy::Dataset, true),
+        (EndedBy::Conversations, false),
+        (EndedBy::FirstComplete, false),
     ] {
         let mut run = open_loop(20.0);
         run.plan.phases[0].requests = Some(1_200);
         let result = run.end(0, 11_000.0, by, PhaseState::Capped).result();
         let found = reason(&result.verdict, "schedule_unfinished");
         assert_eq!(found.is_some(), expected, "{by}");
+    }
+}
+
+/// Whoever says how many conversations, or none, has said how many requests there are at the most.
+#[test]
+fn a_schedule_is_finished_when_its_conversations_are() {
+    for by in [EndedBy::Dataset, EndedBy::Conversations, EndedBy::FirstComplete] {
+        let mut run = open_loop(20.0);
+        run.plan.phases[0].requests = Some(1_200);
+        run.plan.phases[0].conversations = Some(ConversationsPlan::default());
+        let result = run.end(0, 11_000.0, by, PhaseState::Complete).result();
+        assert_eq!(reason(&result.verdict, "schedule_unfinished"), None, "{by}");
     }
 }
 
@@ -179,6 +194,26 @@ fn a_busy_closed_loop_is_client_bound_and_still_valid() {
     let bound = reason(&verdict, "client_bound").unwrap();
     near(bound.value, 0.95);
     assert_eq!((bound.status, verdict.status), (VerdictStatus::Valid, VerdictStatus::Valid));
+}
+
+#[test]
+fn a_busy_reactor_is_the_limit_of_conversations_unless_they_arrive() {
+    // 100 answers that stood for 1.5 s each, where the mean latency is 10 s.
+    let unread = Span::from_secs(150);
+    let work = Work { sampled: 100, unread_reads: 100, unread, ..Work::default() };
+    for (arrivals_per_s, bound) in [(None, true), (Some(2.0), false)] {
+        let plan = ConversationsPlan { arrivals_per_s, ..ConversationsPlan::default() };
+        let mut run = Run::new(vec![closed("p", 1)]);
+        run.plan.phases[0].conversations = Some(plan);
+        run.start(0, 0.0, 0).add(&ok(0, 0.0, 10_000.0));
+        run.health(Health { at: at(0.0), work: Some(Work::default()), ..Health::default() });
+        let (busy, work) = (Span::from_millis(10_450), Some(work));
+        run.health(Health { at: at(11_000.0), busy, work, ..Health::default() });
+        let verdict = finish(run).verdict;
+        assert_eq!(reason(&verdict, "client_bound").is_some(), bound, "{arrivals_per_s:?}");
+        let unread = reason(&verdict, "unread_us").expect("more than a tenth of the latency");
+        assert_eq!(unread.status == VerdictStatus::Valid, bound, "{arrivals_per_s:?}");
+    }
 }
 
 #[test]
