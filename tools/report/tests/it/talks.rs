@@ -2,9 +2,9 @@
 
 use takt_record::{
     ConversationEnd, ConversationEvent, ConversationRecord, ConversationState, ConversationsPlan,
-    PhaseId, PhasePlan, Record, TurnOf,
+    Fold, PhaseId, PhasePlan, Record, TurnOf,
 };
-use takt_report::render;
+use takt_report::{Limits, RunFold, render};
 use takt_time::Span;
 
 use crate::run::{Run, at, closed, failed, near, ok};
@@ -94,6 +94,38 @@ fn times_are_kept_by_turn_number_without_the_failures() {
     }
     near(turns[1].latency_ms.expect("one was answered").max, 200.0);
     assert_eq!((turns[0].output_tokens, turns[0].input_tokens), (Some(4.0), None));
+}
+
+/// The later turns are in the second of two journals alone.
+#[test]
+fn exact_times_by_turn_stay_exact_when_journals_are_added_up() {
+    let mut run = Run::new(vec![agentic(1)]);
+    run.phase(0, 0.0, 1_000.0);
+    for (ordinal, number) in [(0, 1), (1, 1), (2, 3), (3, 3), (4, 65)] {
+        let from = 10.0 * ordinal as f64;
+        let (first, end) = (from + 1.234_567, from + 123.456_789 + ordinal as f64);
+        let request = ok(ordinal, from, end).streamed(&[(first, None), (end, None)], 4);
+        turn(&mut run, (0, number), request);
+    }
+    let fold = |part: fn(u64) -> bool| {
+        let mut fold = RunFold::of_values(run.plan.clone());
+        for record in run.sorted() {
+            let ordinal = match &record {
+                Record::Issued(issued) => Some(issued.key.ordinal),
+                Record::Token(token) => Some(token.key.ordinal),
+                Record::Completed(done) => Some(done.key.ordinal),
+                _ => None,
+            };
+            if ordinal.is_none_or(part) {
+                fold.fold(&record);
+            }
+        }
+        fold
+    };
+    let turns = |fold: &RunFold| fold.result(&Limits::default()).phases[0].turns.clone();
+    let mut added = fold(|ordinal| ordinal < 2);
+    added.merge(&fold(|ordinal| ordinal >= 2));
+    assert_eq!(turns(&added), turns(&fold(|_| true)));
 }
 
 #[test]

@@ -89,9 +89,6 @@ fn a_schedule_that_was_not_finished_is_a_reason_unless_time_or_a_stop_ended_it()
         (EndedBy::FirstComplete, false),
         (EndedBy::Dataset, true),
         (EndedBy::Requests, true),
-        (EndedBy::Dataset, true),
-        (EndedBy::Conversations, false),
-        (EndedBy::FirstComplete, false),
     ] {
         let mut run = open_loop(20.0);
         run.plan.phases[0].requests = Some(1_200);
