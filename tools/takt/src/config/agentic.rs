@@ -78,6 +78,11 @@ impl AgenticLoad {
         }
     }
 
+    /// Whether the gaps between its arrivals are drawn.
+    pub(super) fn draws_gaps(&self) -> bool {
+        matches!(self.begin, Begin::Arrivals(_, spacing) if spacing != Spacing::Constant)
+    }
+
     pub(super) fn to_json(&self) -> Json {
         let mut out = json!({
             "history": if self.live { "live" } else { "recorded" },

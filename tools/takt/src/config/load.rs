@@ -129,6 +129,7 @@ impl Load {
         match self {
             Self::Gamma { .. } => true,
             Self::Ramp { spacing, .. } => *spacing != Spacing::Constant,
+            Self::Agentic(agentic) => agentic.draws_gaps(),
             _ => false,
         }
     }

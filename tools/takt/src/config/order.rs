@@ -71,10 +71,10 @@ impl Generator {
         let Some(field) = root.get("rng").filter(|_| self == Self::Mt19937) else { return Ok(()) };
         if let Some(phase) = phases.iter().find(|phase| phase.load.draws_gaps_of_its_own()) {
             return Err(field.error(format!(
-                "`mt19937` draws what the reference implementation draws, and that has no pattern \
-                 `{}` (phase `{}`); leave it out",
-                phase.load.pattern(),
-                phase.name
+                "`mt19937` draws what the reference implementation draws, and that has no such arrivals \
+                 (phase `{}`, pattern `{}`); leave it out",
+                phase.name,
+                phase.load.pattern()
             )));
         }
         let draws = |phase: &Phase| {

@@ -247,7 +247,7 @@ fn orders_and_their_generator_are_read_and_refused_where_they_mean_nothing() {
             "rng: mt19937",
             "pattern: poisson, rate: 12.5",
             "pattern: gamma, rate: 12.5, burstiness: 2",
-            "has no pattern `gamma` (phase `perf`)",
+            "has no such arrivals (phase `perf`, pattern `gamma`)",
         ),
         (
             "rng: mt19937\norder: sequential",

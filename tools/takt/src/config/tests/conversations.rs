@@ -112,3 +112,22 @@ fn conversations_that_cannot_be_are_refused() {
         assert!(error.contains("has no effect: pattern `poisson` does not use it"), "{error}");
     }
 }
+
+#[test]
+fn arrivals_of_conversations_are_not_those_of_the_reference() {
+    for (load, drawn) in [
+        ("rate: 2", true),
+        ("rate: 2, arrivals: gamma, burstiness: 4", true),
+        ("rate: 2, arrivals: constant", false),
+        ("target_concurrency: 2", false),
+    ] {
+        let file = format!(
+            "endpoint: {{url: 'http://h'}}\nrng: mt19937\ndataset: {{path: t.jsonl, format: agentic}}\n\
+             phases: [{{name: p, load: {{pattern: agentic, {load}}}}}]\n"
+        );
+        let error = read(&file).map(|_| ()).err();
+        let refused = error.as_ref().is_some_and(|error| error.contains("has no such arrivals"));
+        assert_eq!(refused, drawn, "{load}: {error:?}");
+        assert_eq!(error.is_some(), drawn, "{load}: {error:?}");
+    }
+}
