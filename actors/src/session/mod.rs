@@ -103,7 +103,7 @@ pub type EndedHook = Box<dyn FnOnce()>;
 pub struct SessionConfig {
     /// Spreads request ids; any number, new for each run.
     pub session_key: u64,
-    /// The phases in order, at most 65,536.
+    /// The phases in order, at most 65,535.
     pub phases: Vec<PhaseConfig>,
     /// How long a stop waits for what is in flight.
     pub stop_grace: Span,
@@ -146,7 +146,8 @@ pub struct Session {
     waiting: VecDeque<PhaseConfig>,
     running: Option<Running>,
     link: Link,
-    stop: Stop,
+    /// Why it ends early, if it does.
+    stop: Option<Stop>,
     begun: bool,
     /// `Session Ended` is recorded; nothing may follow it.
     over: bool,
@@ -208,7 +209,7 @@ impl Session {
             waiting: config.phases.into(),
             running: None,
             link,
-            stop: Stop::No,
+            stop: None,
             begun: false,
             over: false,
             begin_at_once: config.begin_at_once,
@@ -234,7 +235,7 @@ impl Session {
     }
 
     fn next_phase(&mut self, cx: &mut Context<'_, Self>) {
-        let next = if matches!(self.stop, Stop::No) { self.waiting.pop_front() } else { None };
+        let next = if self.stop.is_none() { self.waiting.pop_front() } else { None };
         let Some(config) = next else { return self.end(cx) };
         let id = PhaseId(u16::try_from(self.phases.len()).expect("counted in `new`"));
         let start = cx.stamp();
@@ -288,8 +289,8 @@ impl Session {
         running.strategy.issuing_ended();
         let id = running.issuer.id;
         let grace = match self.stop {
-            Stop::No => running.drain_timeout.filter(|_| running.drain_after),
-            Stop::Asked | Stop::Failed(..) => Some(self.stop_grace),
+            None => running.drain_timeout.filter(|_| running.drain_after),
+            Some(_) => Some(self.stop_grace),
         };
         let now = cx.stamp();
         self.record_phase(now, id, PhaseEvent::IssuingEnded { by });
@@ -307,11 +308,9 @@ impl Session {
         }
         // A stop waits for everything, an undrained phase for nothing.
         let left = match self.stop {
-            Stop::No if running.drain_after => {
-                self.link.in_flight[usize::from(running.issuer.id.0)]
-            }
-            Stop::No => 0,
-            Stop::Asked | Stop::Failed(..) => self.in_flight(),
+            None if running.drain_after => self.link.in_flight[usize::from(running.issuer.id.0)],
+            None => 0,
+            Some(_) => self.in_flight(),
         };
         if left == 0 {
             self.end_phase(cx);
@@ -325,10 +324,10 @@ impl Session {
         strategy.over(&mut Hand { issuer, link: &mut self.link, cx });
         let ended_by = running.issuer.closed.unwrap_or(EndedBy::Stop);
         let state = match (&self.stop, ended_by) {
-            (Stop::Asked, _) => PhaseState::Interrupted,
-            (Stop::Failed(..), _) => PhaseState::Failed,
-            (Stop::No, EndedBy::MaxDuration) => PhaseState::Capped,
-            (Stop::No, _) => PhaseState::Complete,
+            (Some(Stop::Asked), _) => PhaseState::Interrupted,
+            (Some(Stop::Failed(..)), _) => PhaseState::Failed,
+            (None, EndedBy::MaxDuration) => PhaseState::Capped,
+            (None, _) => PhaseState::Complete,
         };
         let (id, now) = (running.issuer.id, cx.stamp());
         self.record_health(now, cx);
@@ -358,10 +357,10 @@ impl Session {
         self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
         self.link.publisher.flush();
         self.link.issuer.shut_down();
-        let state = match std::mem::replace(&mut self.stop, Stop::Asked) {
-            Stop::No => SessionState::Complete,
-            Stop::Asked => SessionState::Interrupted,
-            Stop::Failed(_, why) => SessionState::Failed(why),
+        let state = match self.stop.take() {
+            None => SessionState::Complete,
+            Some(Stop::Asked) => SessionState::Interrupted,
+            Some(Stop::Failed(_, why)) => SessionState::Failed(why),
         };
         let phases = std::mem::take(&mut self.phases);
         self.slot.put(SessionOutcome { state, phases, strays: self.strays });

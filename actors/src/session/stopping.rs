@@ -16,10 +16,9 @@ use takt_time::Span;
 use super::{Session, SessionMsg};
 use crate::api::Cancel;
 
-/// Whether and why the session ends early.
+/// Why the session ends early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    No,
     Asked,
     Failed(FailedBy, String),
 }
@@ -30,15 +29,15 @@ impl Session {
         if self.over {
             return;
         }
-        if !matches!(self.stop, Stop::No) {
+        if self.stop.is_some() {
             return self.give_up(cx);
         }
         let (event, by) = match &why {
             Stop::Failed(by, _) => (SessionEvent::Failed(*by), EndedBy::Failure),
-            Stop::Asked | Stop::No => (SessionEvent::Interrupted, EndedBy::Stop),
+            Stop::Asked => (SessionEvent::Interrupted, EndedBy::Stop),
         };
         let failed = matches!(why, Stop::Failed(..));
-        self.stop = why;
+        self.stop = Some(why);
         self.begun = true;
         let at = cx.stamp();
         self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
@@ -62,7 +61,7 @@ impl Session {
 
     /// The drain of a phase, or the grace time of a stop, has run out.
     pub(super) fn drain_over(&mut self, phase: PhaseId, cx: &mut Context<'_, Self>) {
-        let stopping = !matches!(self.stop, Stop::No);
+        let stopping = self.stop.is_some();
         match &self.running {
             Some(running) if running.draining && running.issuer.id == phase => {
                 if stopping {
@@ -90,13 +89,13 @@ impl Session {
         if self.over {
             return;
         }
-        if matches!(self.stop, Stop::No) {
+        if self.stop.is_none() {
             let (at, by) = (cx.stamp(), FailedBy::Transport);
             let event = SessionEvent::Failed(by);
             self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
             let why =
                 format!("{} requests were never answered, not even given up", self.in_flight());
-            self.stop = Stop::Failed(by, why);
+            self.stop = Some(Stop::Failed(by, why));
         }
         self.link.in_flight.fill(0);
         self.link.all_in_flight = 0;
