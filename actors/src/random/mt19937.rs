@@ -56,14 +56,6 @@ impl Mt19937 {
         }
     }
 
-    /// `randint(least, most)`: both included.
-    ///
-    /// # Panics
-    /// When `most` is below `least`, or they are all numbers that there are.
-    pub fn randint(&mut self, least: u64, most: u64) -> u64 {
-        least + self.below(most - least + 1)
-    }
-
     /// `shuffle(list)`.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
@@ -124,8 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn randint_gives_the_numbers_of_cpython() {
-        let drawn: [u64; 6] = draw(42, |rng| rng.randint(0, 999));
+    fn below_gives_the_numbers_of_randint_of_cpython() {
+        let drawn: [u64; 6] = draw(42, |rng| rng.below(1_000));
         assert_eq!(drawn, [654, 114, 25, 759, 281, 250]);
     }
 

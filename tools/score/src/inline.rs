@@ -122,14 +122,13 @@ fn is_word(c: char) -> bool {
 /// Programs that `bash` calls name, with how often.
 fn programs(calls: impl Iterator<Item = (String, Value)>) -> BTreeMap<String, u32> {
     let mut found = BTreeMap::new();
-    for (name, arguments) in calls.filter(|(name, _)| name.eq_ignore_ascii_case("bash")) {
+    for (_, arguments) in calls.filter(|(name, _)| name.eq_ignore_ascii_case("bash")) {
         let arguments = match &arguments {
             Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),
             other => other.clone(),
         };
         let line =
             arguments.get("command").or_else(|| arguments.get("cmd")).and_then(Value::as_str);
-        debug_assert!(!name.is_empty());
         for program in line.into_iter().flat_map(executables) {
             *found.entry(program.to_owned()).or_default() += 1;
         }

@@ -1,7 +1,6 @@
 //! Scorers: one rule each, an answer and a truth in, a mark out.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use regex::Regex;
 use thiserror::Error;
@@ -287,12 +286,6 @@ impl Scorer {
     fn number<'a>(&self, answer: &'a str) -> Option<(Decimal, &'a str)> {
         let behind = self.after.as_deref().and_then(|marker| behind_last(answer, marker));
         behind.map_or_else(|| decimal::last(answer), decimal::first)
-    }
-}
-
-impl fmt::Display for Of {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -158,13 +158,11 @@ fn conversations_from(
 }
 
 fn file_from(table: &Table<'_>, api: Api, format: Option<Format>) -> Result<Source, ConfigError> {
-    let path = table.need("path", "name a file, or set `format: synthetic`")?;
+    let field = table.need("path", "name a file, or set `format: synthetic`")?;
+    let path = field.path()?;
     let format = match format {
         Some(format) => format,
-        None => {
-            let file = std::path::PathBuf::from(path.text()?);
-            Format::from_path(&file).map_err(|e| path.error(e.to_string()))?
-        }
+        None => Format::from_path(&path).map_err(|e| field.error(e.to_string()))?,
     };
     table.only_for(format.name())?;
     let column = |key| table.get(key).map(|f| f.text().map(str::to_owned)).transpose();
@@ -172,7 +170,7 @@ fn file_from(table: &Table<'_>, api: Api, format: Option<Format>) -> Result<Sour
         table.refuse("system", "api `raw` sends one column as the body")?;
     }
     let columns = Columns { prompt: column("prompt")?, system: column("system")?, truth: None };
-    Ok(Source::File(FileSource { path: path.path()?, format, columns }))
+    Ok(Source::File(FileSource { path, format, columns }))
 }
 
 pub(super) const SYNTHETIC: &str = "synthetic";
