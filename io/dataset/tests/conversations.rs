@@ -323,6 +323,63 @@ fn sharegpt_leaves_out_what_nobody_asked_for() {
 }
 
 #[test]
+fn results_of_tools_are_known_whatever_else_their_turn_says() {
+    let user = json!({"role": "user", "content": "q"});
+    let asks = json!({"role": "assistant", "content": null, "tool_calls": calls()});
+    let tool = json!({"role": "tool", "tool_call_id": "k1", "content": "r"});
+    let function = json!({"role": "function", "name": "f", "content": "r"});
+    for (turn, is_tool, has_results) in [
+        (vec![&user], false, false),
+        (vec![&tool], true, true),
+        (vec![&function], true, true),
+        (vec![&tool, &user], false, true),
+        (vec![&user, &tool], false, true),
+        (vec![&function, &user], false, true),
+        (vec![&tool, &function], true, true),
+    ] {
+        let messages: Vec<_> = [&user, &asks].into_iter().chain(turn).collect();
+        let set = reads(Messages, &json!({ "messages": messages }).to_string());
+        let last = &set.list()[0].turns()[1];
+        assert_eq!((last.is_tool, last.has_results), (is_tool, has_results), "{messages:?}");
+    }
+}
+
+#[test]
+fn a_turn_is_found_by_its_index_over_all_conversations() {
+    let lengths = [1, 3, 2, 1];
+    let row = |turns: usize| json!({"turns": vec!["q"; turns]}).to_string();
+    let set = reads(MtBench, &lengths.map(row).join("\n"));
+    let all = set.list().iter().flat_map(|talk| talk.turns().iter().map(move |turn| (talk, turn)));
+    for (index, expect) in all.enumerate() {
+        let (talk, turn) = set.turn(index).expect("as many as there are");
+        assert!(std::ptr::eq(talk, expect.0) && std::ptr::eq(turn, expect.1), "{index}");
+    }
+    assert_eq!((set.turns(), set.turn(7), set.turn(usize::MAX)), (7, None, None));
+}
+
+#[test]
+fn people_say_something_in_sharegpt_and_models_may_say_nothing() {
+    let file = |pieces: &[(&str, &str)]| {
+        let piece = |(from, value): &(&str, &str)| json!({"from": from, "value": value});
+        json!([{"conversations": pieces.iter().map(piece).collect::<Vec<_>>()}]).to_string()
+    };
+    for blank in ["", " ", "\n\t"] {
+        for (pieces, what) in [
+            ([("human", blank), ("gpt", "a")], "piece 1 says nothing"),
+            ([("system", blank), ("user", "q")], "piece 1 says nothing"),
+            ([("human", "q"), ("user", blank)], "piece 2 says nothing"),
+            ([("human", "q"), ("system", blank)], "piece 2 says nothing"),
+        ] {
+            refuses(ShareGpt, &file(&pieces), 1, what);
+        }
+        let set = reads(ShareGpt, &file(&[("human", "q"), ("gpt", blank), ("human", "r")]));
+        let said = texts(set.list()[0].answer(&set.list()[0].turns()[0]));
+        assert_eq!(said, [json!({"role": "assistant", "content": blank})]);
+        assert_eq!((set.silent(), set.unasked()), (1, 0));
+    }
+}
+
+#[test]
 fn mt_bench_has_turns_and_no_answers() {
     let file = "{\"question_id\": 81, \"category\": \"w\", \"turns\": [\"one\", \"two\"]}\n";
     let set = reads(MtBench, file);

@@ -38,6 +38,9 @@ pub(crate) fn log(conversations: &Conversations, console: &Console) {
     if unasked > 0 {
         console.info(format!("  {unasked} answers before the first question are left out"));
     }
+    if conversations.silent() > 0 {
+        console.info(format!("  {} recorded answers say nothing", conversations.silent()));
+    }
 }
 
 /// Which turns there are, and when they were said.
@@ -81,7 +84,7 @@ pub(crate) fn texts(
         for turn in talk.turns() {
             let place = || format!("{file}:{}", turn.row);
             ensure!(
-                !(load.live && turn.is_tool),
+                !(load.live && turn.has_results),
                 "{}: results of tools cannot follow what the model says in their place; use `history: \
                  recorded`",
                 place()

@@ -152,7 +152,7 @@ impl Current {
         let content = line.content()?.ok_or_else(|| line.row_fault(Bad::Silent("a user", "")))?;
         let params = self.params(line, first)?;
         let said = said("user", Some(content), line, &["name"])?;
-        let beside = Beside { delay, is_tool: false, params };
+        let beside = Beside { delay, is_tool: false, params: params.into() };
         self.talk.turn(&said, self.number, line.line(), beside);
         self.last = Last::User;
         Ok(())
@@ -178,7 +178,7 @@ impl Current {
     fn tool(&mut self, line: &Fields<'_, '_>, delay: Option<Span>) -> Result<(), At> {
         let params = self.params(line, false)?;
         let results = results(line)?;
-        let beside = Beside { delay, is_tool: true, params };
+        let beside = Beside { delay, is_tool: true, params: params.into() };
         self.talk.turn(&results, self.number, line.line(), beside);
         self.last = Last::Tool;
         Ok(())

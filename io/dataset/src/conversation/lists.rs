@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Conversations;
 use super::agentic::{calls, is_name};
@@ -34,7 +35,7 @@ impl<'o> Lists<'o> {
         let row = Fields::of_row(row, place)?;
         let list = list(&row, "messages")?;
         let mut talk = self.begin(&row, &["id", "conversation_id"])?;
-        let params = Params::new(row.params()?);
+        let params = Arc::new(Params::new(row.params()?));
         let mut unasked = 0;
         for (nth, raw) in list.into_iter().enumerate() {
             let name = format!("message {}", nth + 1);
@@ -50,7 +51,8 @@ impl<'o> Lists<'o> {
             match &*role {
                 "system" | "developer" if nth == 0 => talk.system(raw.get()),
                 "tool" => talk.ask(raw.get(), place.line(), beside(true)),
-                "user" | "function" | "system" | "developer" if !silent => {
+                "function" if !silent => talk.ask(raw.get(), place.line(), beside(true)),
+                "user" | "system" | "developer" if !silent => {
                     talk.ask(raw.get(), place.line(), beside(false));
                 }
                 "assistant" if silent && !calls => {
@@ -72,14 +74,16 @@ impl<'o> Lists<'o> {
         let line = place.line();
         let pieces = list(&row, "conversations")?;
         let mut talk = self.begin(&row, &["id"])?;
-        let mut unasked = 0;
+        let (mut unasked, mut silent) = (0, 0);
         for (nth, raw) in pieces.into_iter().enumerate() {
             let name = format!("piece {}", nth + 1);
             let bad = |says: &str| row.list_fault(raw, format!("{name} {says}"));
             let piece = row.of_object(raw, name.clone())?;
             let from = piece.text("from")?.ok_or_else(|| bad("has no `from`"))?;
             let value = piece.text("value")?.ok_or_else(|| bad("has no `value`"))?;
+            let says = !value.trim().is_empty();
             match &*from {
+                "system" | "human" | "user" if !says => return Err(bad("says nothing")),
                 "system" if nth == 0 => talk.system(&message("system", &value)),
                 "human" | "user" => {
                     talk.ask(&message("user", &value), line, Beside::default());
@@ -88,6 +92,7 @@ impl<'o> Lists<'o> {
                 "gpt" | "assistant" | "chatgpt" | "bing" | "bard" | "model" => {
                     if talk.has_turns() {
                         talk.answer(&message("assistant", &value), None);
+                        silent += u64::from(!says);
                     } else {
                         unasked += 1;
                     }
@@ -96,6 +101,7 @@ impl<'o> Lists<'o> {
             }
         }
         self.end(talk, unasked);
+        self.out.silent += silent;
         Ok(())
     }
 

@@ -57,10 +57,14 @@ pub struct Conversations {
     /// What reports call it: the file's stem.
     pub name: String,
     list: Vec<Conversation>,
+    /// The index of the first turn of each.
+    begins: Vec<usize>,
     /// Conversations without a word of the user, which are left out.
     left_out: u64,
     /// Answers before the first word of a user, which are left out.
     unasked: u64,
+    /// Answers without a word, which are kept.
+    silent: u64,
 }
 
 /// One conversation.
@@ -85,8 +89,10 @@ pub struct Turn {
     pub row: u64,
     /// How long after the last answer it was said: what a tool took, or a person.
     pub delay: Option<Span>,
-    /// It brings the results of tools.
+    /// It brings the results of tools and nothing else.
     pub is_tool: bool,
+    /// It brings the results of tools, whatever else it says.
+    pub has_results: bool,
     /// What it says about how to sample, and its tools.
     pub params: Arc<Params>,
     /// What the column `intent_codes` beside its recorded answer holds, as JSON text.
@@ -132,7 +138,14 @@ impl Conversations {
     ) -> Result<Conversations, DatasetError> {
         let mut input = input;
         let mut source = Source::new(&mut input, limits.row_bytes_max);
-        let mut out = Conversations { name: stem(file), list: Vec::new(), left_out: 0, unasked: 0 };
+        let mut out = Conversations {
+            name: stem(file),
+            list: Vec::new(),
+            begins: Vec::new(),
+            left_out: 0,
+            unasked: 0,
+            silent: 0,
+        };
         let read = if format == ConversationFormat::Agentic {
             agentic::read(&mut source, &mut out, limits.rows_max)
         } else {
@@ -152,6 +165,11 @@ impl Conversations {
             |()| if out.list.is_empty() { Err(At::nowhere(Fault::Empty)) } else { Ok(()) },
         )
         .map_err(|at| at.in_file(file))?;
+        let mut turns = 0;
+        out.begins.extend(out.list.iter().map(|talk| {
+            turns += talk.turns.len();
+            turns - talk.turns.len()
+        }));
         Ok(out)
     }
 
@@ -167,12 +185,9 @@ impl Conversations {
 
     /// The turn at `index`, counted from 0 over all conversations.
     pub fn turn(&self, index: usize) -> Option<(&Conversation, &Turn)> {
-        let mut before = 0;
-        self.list.iter().find_map(|talk| {
-            let turn = talk.turns.get(index - before);
-            before += if turn.is_none() { talk.turns.len() } else { 0 };
-            turn.map(|turn| (talk, turn))
-        })
+        let place = self.begins.partition_point(|begin| *begin <= index).checked_sub(1)?;
+        let talk = &self.list[place];
+        Some((talk, talk.turns.get(index - self.begins[place])?))
     }
 
     /// Bytes of their messages, each counted once.
@@ -188,6 +203,11 @@ impl Conversations {
     /// Answers that were left out, since nobody had asked anything yet.
     pub fn unasked(&self) -> u64 {
         self.unasked
+    }
+
+    /// Recorded answers that say nothing. They are kept: a model may have said nothing.
+    pub fn silent(&self) -> u64 {
+        self.silent
     }
 }
 

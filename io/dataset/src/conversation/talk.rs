@@ -26,7 +26,7 @@ pub(super) struct Talk {
 pub(super) struct Beside {
     pub(super) delay: Option<Span>,
     pub(super) is_tool: bool,
-    pub(super) params: Params,
+    pub(super) params: Arc<Params>,
 }
 
 impl Talk {
@@ -72,6 +72,7 @@ impl Talk {
             if let Some(turn) = self.turns.last_mut() {
                 (turn.to, turn.answer_to) = (to, to);
                 turn.is_tool &= beside.is_tool;
+                turn.has_results |= beside.is_tool;
             }
             return;
         }
@@ -84,12 +85,23 @@ impl Talk {
         let from = self.push(message);
         let to = self.messages.len();
         let params = match self.turns.last() {
-            Some(before) if *before.params == beside.params => before.params.clone(),
-            _ => Arc::new(beside.params),
+            Some(before) if before.params == beside.params => before.params.clone(),
+            _ => beside.params,
         };
         let Beside { delay, is_tool, .. } = beside;
-        let (intents, answer_to) = (None, to);
-        self.turns.push(Turn { number, row, delay, is_tool, params, intents, from, to, answer_to });
+        let (intents, answer_to, has_results) = (None, to, is_tool);
+        self.turns.push(Turn {
+            number,
+            row,
+            delay,
+            is_tool,
+            has_results,
+            params,
+            intents,
+            from,
+            to,
+            answer_to,
+        });
         self.number = number;
         self.answered = false;
     }

@@ -58,6 +58,25 @@ fn a_dataset_of_conversations_is_sent_as_conversations_whatever_its_format_and_t
 }
 
 #[test]
+fn results_of_tools_do_not_follow_a_live_answer_whatever_follows_them() {
+    let bench = Bench::new();
+    let call = json!({"id": "k", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    for role in ["tool", "function"] {
+        let messages = json!([
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": null, "tool_calls": [call]},
+            {"role": role, "tool_call_id": "k", "name": "f", "content": "r"},
+            {"role": "user", "content": "and?"},
+        ]);
+        bench.file("m.jsonl", &json!({ "messages": messages }).to_string());
+        let dataset = ["--dataset", "m.jsonl", "--dataset-format", "messages"];
+        let live = ["--concurrency", "1", "--set", "phases.performance.load.history=live"];
+        let done = bench.run("http://127.0.0.1:9", &[&dataset[..], &live].concat()).exits(2);
+        done.says("m.jsonl:1: results of tools cannot follow what the model says");
+    }
+}
+
+#[test]
 fn first_turns_alone_are_sent_when_that_is_asked_for_and_the_run_says_what_it_leaves_out() {
     let bench = Bench::new();
     let mock = Mock::quick(&bench);
