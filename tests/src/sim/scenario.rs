@@ -15,7 +15,7 @@ use takt_time::Span;
 
 use super::link::{Cuts, Faults, Link};
 use super::random::{Chance, Purpose};
-use super::talks::{TURNS_MAX, Talks};
+use super::talks::{CONTEXT, Talks};
 
 /// One simulated session.
 #[derive(Clone, Debug)]
@@ -185,17 +185,13 @@ impl Scenario {
         let mut talks = Chance::new(seed, Purpose::Talks);
         phases.iter_mut().for_each(|phase| phase.talk(&mut talks, peaceful));
         if let Cuts::Apart(most) | Cuts::Spaced(most, _) = link.cuts {
-            for phase in &mut phases {
-                phase.prompt_bytes = phase.prompt_bytes.min(most * PIECES);
-            }
+            phases.iter_mut().for_each(|p| p.prompt_bytes = p.prompt_bytes.min(most * PIECES));
         }
         let transport = if c.per_mille(100) {
             Transport::Planned(planned(c, peaceful, &mut phases))
         } else {
             let http = http(c, peaceful, link.faults.hang());
-            if peaceful && matches!(http.mode, Mode::Scheduler(_)) {
-                phases.iter_mut().for_each(Phase::fit_the_context);
-            }
+            phases.iter_mut().filter(|_| peaceful).for_each(|phase| phase.fit(&http.mode));
             Transport::Http(Box::new(http))
         };
         let stops = if c.per_mille(250) {
@@ -345,12 +341,6 @@ impl Phase {
             }
             _ => return,
         };
-    }
-
-    /// Prompts that a scheduler takes, with all that was said before them.
-    fn fit_the_context(&mut self) {
-        let turns = if matches!(self.load, Load::Agentic(_)) { TURNS_MAX as usize } else { 1 };
-        self.prompt_bytes = self.prompt_bytes.min(CONTEXT as usize * 2 / turns);
     }
 
     /// Requests in a pass: what a phase without a limit issues.
@@ -606,7 +596,5 @@ fn mode(c: &mut Chance) -> Mode {
 const ENOUGH: usize = 65_536;
 /// Connections that no scenario asks for at once.
 const MANY: u32 = 2_000;
-/// Tokens of prompt and answer that a scheduler has room for; two bytes of prompt for each leave room for the answers.
-const CONTEXT: u32 = 4096;
 /// Pieces that a request is cut into at the most, or the simulation of bytes would take all the time.
 const PIECES: usize = 400;

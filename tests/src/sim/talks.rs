@@ -9,6 +9,7 @@ use takt_actors::{
     Scripts, TalkText, Think, ThinkTime, TurnPlan, TurnRequests, TurnText, TurnTexts, Until,
     salted, stream,
 };
+use takt_mock::Mode;
 use takt_time::Span;
 use takt_wire::{Api, BodyBuilder, Endpoint, Method, RequestBuilder};
 
@@ -90,6 +91,14 @@ impl Phase {
             self.limits.min_duration = self.limits.min_duration.map(|least| least.min(most));
         }
         self.load = Load::Agentic(talks);
+    }
+
+    /// Prompts that a scheduler takes, with all that was said before them.
+    pub(super) fn fit(&mut self, mode: &Mode) {
+        if matches!(mode, Mode::Scheduler(_)) {
+            let turns = if matches!(self.load, Load::Agentic(_)) { TURNS_MAX as usize } else { 1 };
+            self.prompt_bytes = self.prompt_bytes.min(CONTEXT as usize * 2 / turns);
+        }
     }
 
     pub(super) fn has_turn_timeout(&self) -> bool {
@@ -213,8 +222,11 @@ pub(super) fn requests(phase: &Phase, talks: &Talks) -> TurnRequests {
     if talks.live { requests.with_live_history() } else { requests }
 }
 
+/// Tokens of prompt and answer that a scheduler has room for; with two bytes of prompt for each there is room for
+/// the answers.
+pub(super) const CONTEXT: u32 = 4096;
 /// Turns of a conversation.
-pub(super) const TURNS_MAX: u64 = 12;
+const TURNS_MAX: u64 = 12;
 /// Arrivals until the least duration of passes, in the mean.
 const PASSES_ARRIVALS: f64 = 300.0;
 /// The most endpoints of a scenario.
