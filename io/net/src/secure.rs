@@ -103,7 +103,8 @@ impl Sockets {
         let Some(layer) = &mut stream.tls else { return true };
         layer.queued = false;
         let listener = layer.accepted_by;
-        match layer.shake(&mut Raw::of(stream.fd.as_fd(), false), &mut self.secure.buffers) {
+        let mut raw = Raw::of(stream.fd.as_fd(), false);
+        match layer.shake(&mut raw, stream.read_closed, &mut self.secure.buffers) {
             Ok(Shaken::Waits) => return true,
             Ok(Shaken::Done { resumed, readable }) => {
                 stream.state = State::Open;

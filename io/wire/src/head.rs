@@ -85,6 +85,10 @@ pub(crate) fn response(
     let len = match config.parse_response_with_uninit_headers(&mut head, bytes, &mut room) {
         Ok(Status::Complete(len)) => len,
         Ok(Status::Partial) => return Ok(None),
+        // The first byte decides, so that no split makes a difference.
+        Err(_) if bytes.first().is_some_and(|first| TLS_RECORDS.contains(first)) => {
+            return Err(FramingError::BadHead("what came is TLS; is this an https:// address?"));
+        }
         Err(error) => return Err(bad(error)),
     };
     let status = head.code.ok_or(FramingError::BadHead("no status"))?;
@@ -323,6 +327,8 @@ fn bad(error: httparse::Error) -> FramingError {
 }
 
 const MAX_HEADERS: usize = 128;
+/// How a record of TLS begins (RFC 8446, 5.1); no HTTP does.
+const TLS_RECORDS: std::ops::RangeInclusive<u8> = 0x14..=0x17;
 
 #[cfg(test)]
 mod tests {
@@ -384,6 +390,17 @@ mod tests {
             let text = format!("HTTP/1.1 {text}");
             assert_eq!(read(&text).expect("head").framing, expect, "{text}");
         }
+    }
+
+    #[test]
+    fn tls_in_the_place_of_a_head_is_called_so_from_its_first_byte_on() {
+        let alert = [0x15, 3, 1, 0, 2, 2, 70];
+        for len in 1..=alert.len() {
+            let said = response(&alert[..len], false).map(|_| ()).unwrap_err().to_string();
+            assert!(said.contains("is this an https:// address?"), "{len}: {said}");
+        }
+        let other = response(b"SSH-2.0-nobody\r\n", false).map(|_| ()).unwrap_err().to_string();
+        assert!(!other.contains("TLS"), "{other}");
     }
 
     #[test]

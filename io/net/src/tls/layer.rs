@@ -93,8 +93,13 @@ impl Layer {
         self.unsent_at < self.unsent.len()
     }
 
-    /// Goes on with the handshake as far as what has come allows.
-    pub(crate) fn shake(&mut self, wire: &mut impl Wire, all: &mut Buffers) -> io::Result<Shaken> {
+    /// Goes on with the handshake as far as what has come allows. `end_is_near`: as for [`Layer::read`].
+    pub(crate) fn shake(
+        &mut self,
+        wire: &mut impl Wire,
+        end_is_near: bool,
+        all: &mut Buffers,
+    ) -> io::Result<Shaken> {
         all.prepare();
         self.flush(wire)?;
         // A client speaks first.
@@ -125,7 +130,7 @@ impl Layer {
             };
             self.process(have + bytes, &mut [], wire, all)?;
             full = bytes == room;
-            if !full && self.session.is_handshaking() {
+            if !full && !end_is_near && self.session.is_handshaking() {
                 return Ok(Shaken::Waits);
             }
         }

@@ -12,6 +12,8 @@ use super::{ClientOptions, ClientTls, ServerOptions, ServerTls, Session, server_
 /// One direction of a connection that takes and gives so many bytes at a time, and then none for once.
 struct Pipe {
     bytes: VecDeque<u8>,
+    /// Nothing more is written: what is read behind the last byte is the end.
+    ended: bool,
     room: usize,
     piece: usize,
     rest: [bool; 2],
@@ -19,7 +21,7 @@ struct Pipe {
 
 impl Pipe {
     fn new(piece: usize) -> Self {
-        Self { bytes: VecDeque::new(), room: 40_000, piece, rest: [false; 2] }
+        Self { bytes: VecDeque::new(), ended: false, room: 40_000, piece, rest: [false; 2] }
     }
 
     /// Every other call, of writers and of readers each.
@@ -37,6 +39,9 @@ struct End<'a> {
 
 impl Wire for End<'_> {
     fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.from.ended && self.from.bytes.is_empty() {
+            return Ok(0);
+        }
         self.from.pause(true)?;
         let bytes = buf.len().min(self.from.piece).min(self.from.bytes.len());
         if bytes == 0 {
@@ -85,7 +90,7 @@ fn exchange(piece: usize, bytes: usize, room: usize) {
             } else {
                 End { to: &mut down, from: &mut up }
             };
-            *done |= matches!(layer.shake(&mut end, &mut all).unwrap(), Shaken::Done { .. });
+            *done |= matches!(layer.shake(&mut end, false, &mut all).unwrap(), Shaken::Done { .. });
         }
         if done == [true; 2] {
             break;
@@ -134,5 +139,41 @@ fn any_split_of_the_bytes_gives_the_same() {
     // More than a record, more than the pipe, and a buffer far smaller than a record.
     for (piece, room) in [(1_000, 7), (9_999, 50_000), (100_000, 64 << 10)] {
         exchange(piece, 200_000, room);
+    }
+}
+
+/// What a client hears first, or a server.
+fn first_flight(to_client: bool) -> Vec<u8> {
+    let [mut ours, mut theirs] = both();
+    let (mut up, mut down) = (Pipe::new(100_000), Pipe::new(100_000));
+    let mut all = Buffers::default();
+    for _ in 0..4 {
+        ours.shake(&mut End { to: &mut up, from: &mut down }, false, &mut all).unwrap();
+        if !to_client {
+            return up.bytes.into();
+        }
+        theirs.shake(&mut End { to: &mut down, from: &mut up }, false, &mut all).unwrap();
+        if !down.bytes.is_empty() {
+            return down.bytes.into();
+        }
+    }
+    panic!("nothing was said");
+}
+
+#[test]
+fn a_peer_that_ends_within_the_handshake_ends_it_wherever_it_does() {
+    for (side, flight) in [(0, first_flight(true)), (1, first_flight(false))] {
+        assert!(flight.len() > 100, "{} bytes", flight.len());
+        for cut in 0..flight.len() {
+            let mut layer = both().into_iter().nth(side).unwrap();
+            let (mut to, mut from) = (Pipe::new(100_000), Pipe::new(100_000));
+            from.bytes.extend(&flight[..cut]);
+            from.ended = true;
+            let mut all = Buffers::default();
+            let mut end = End { to: &mut to, from: &mut from };
+            // The pipes pause at every other call; a socket that has ended does not.
+            let ended = (0..2).map(|_| layer.shake(&mut end, true, &mut all)).find(Result::is_err);
+            assert!(ended.is_some(), "side {side}: cut at {cut}, it waits");
+        }
     }
 }

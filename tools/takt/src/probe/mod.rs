@@ -86,7 +86,7 @@ fn one(
     let mut endpoint = config.endpoint.clone();
     let mut models = None;
     if endpoint.model.is_empty() && endpoint.api.names_model() {
-        let listed = models::list(&mut line, &endpoint, url).or_exit(Exit::Input)?;
+        let listed = models::list(&mut line, &endpoint, url).or_exit(Exit::Failed)?;
         endpoint.model = listed.first(url)?;
         models = Some(listed);
     }

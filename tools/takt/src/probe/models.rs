@@ -22,9 +22,9 @@ pub(super) fn list(
     url: &Endpoint,
 ) -> anyhow::Result<Models> {
     let request = samples::builder(endpoint, url, Method::Get, Route::Versioned("models"))?;
-    let (status, body) = line
-        .fetch(&request.build(&[]))
-        .with_context(|| format!("{url}: the list of models could not be read; give --model"))?;
+    let (status, body) = line.fetch(&request.build(&[])).with_context(|| {
+        format!("{url}: the list of models could not be read (--model NAME does without it)")
+    })?;
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     let rows = json.get("data").and_then(Value::as_array);
     let names = rows.into_iter().flatten().filter_map(|row| Some(row.get("id")?.as_str()?.into()));

@@ -127,12 +127,19 @@ fn a_server_that_wants_a_client_certificate_gets_it_or_says_so() {
     let (cert, key) = (file("client.pem"), file("client.key"));
     run(&bench, &url, &["--cacert", &ca, "--cert", &cert, "--key", &key]).exits(0);
     assert_eq!(bench.result()["phases"][0]["succeeded"], 40);
-    // With TLS 1.3 a server refuses after the client's side of the handshake is over: the requests fail.
-    run(&bench, &url, &["--cacert", &ca]).exits(4);
-    let phase = &bench.result()["phases"][0];
-    assert_eq!((&phase["errors"]["tls"], &phase["succeeded"]), (&40.into(), &0.into()));
-    let said = phase["error_samples"][0]["message"].as_str().unwrap();
-    assert!(said.contains("--cert and --key"), "{said}");
+    let (other, other_key) = (file("self.pem"), file("self.key"));
+    for (args, says) in [
+        (&[][..], "wants a client certificate: give --cert and --key"),
+        (&["--cert", &other, "--key", &other_key], "does not take the client certificate"),
+    ] {
+        // With TLS 1.3 a server refuses after the client's side of the handshake is over.
+        let args = [&["--cacert", &ca], args].concat();
+        run(&bench, &url, &args).exits(3).says("cannot be reached: TLS: ").says(says);
+        assert!(!bench.path("out").exists(), "nothing was begun");
+        // Without --model the list of models would be the first request.
+        let probed = bench.takt(&[&["probe", "--url", &url], &args[..]].concat());
+        probed.exits(3).says("cannot be reached: TLS: ").says(says);
+    }
 }
 
 #[test]
@@ -142,8 +149,14 @@ fn plain_where_tls_is_expected_is_told_on_both_sides() {
     let url = format!("https://127.0.0.1:{}", plain.address.port());
     run(&bench, &url, &["--insecure"]).exits(3).says("not TLS");
     let (_mock, url) = server(&bench, "server", "localhost", &[]);
-    run(&bench, &url.replace("https", "http"), &[]).exits(4);
-    assert_eq!(bench.result()["phases"][0]["succeeded"], 0);
+    let plain = url.replace("https", "http");
+    run(&bench, &plain, &[]).exits(4);
+    let phase = &bench.result()["phases"][0];
+    assert_eq!((&phase["succeeded"], &phase["errors"]["bad_framing"]), (&0.into(), &40.into()));
+    let said = phase["error_samples"][0]["message"].as_str().unwrap();
+    assert!(said.contains("is this an https:// address?"), "{said}");
+    bench.takt(&["probe", "--url", &plain]).exits(4).says("is this an https:// address?");
+    bench.takt(&["probe", "--url", &plain, "--model", "m"]).exits(4).says("https:// address?");
 }
 
 #[test]
