@@ -111,7 +111,9 @@ fn many_clients_on_kept_connections_each_get_their_answers() {
     let mut clients: Vec<TcpStream> = (0..50).map(|_| server.connect()).collect();
     for round in 0..20 {
         for client in &mut clients {
-            client.write_all(post(&round.to_string(), "{}").as_bytes()).expect("sent");
+            client
+                .write_all(post(&round.to_string(), r#"{"messages":[]}"#).as_bytes())
+                .expect("sent");
         }
         for client in &mut clients {
             let (status, body, _) = read_answer(client);
@@ -145,7 +147,7 @@ fn unix_sockets_serve_too() {
         ServerConfig::new(Target::Unix(path.clone()), Mode::Instant(InstantConfig::default()));
     let _server = Running::start(Server::new(config).expect("a server"));
     let mut client = UnixStream::connect(path).expect("a connection");
-    client.write_all(post("u", "{}").as_bytes()).expect("sent");
+    client.write_all(post("u", r#"{"messages":[]}"#).as_bytes()).expect("sent");
     assert_eq!(read_answer(&mut client).0, 200);
 }
 
@@ -180,7 +182,9 @@ fn planned_written_and_read_times_come_in_that_order_on_one_clock() {
         .map(|(id, mut client)| {
             std::thread::spawn(move || {
                 let sent = now();
-                client.write_all(post(&id, r#"{"stream":true}"#).as_bytes()).expect("sent");
+                client
+                    .write_all(post(&id, r#"{"messages":[],"stream":true}"#).as_bytes())
+                    .expect("sent");
                 let (status, body, stamps) = read_answer(&mut client);
                 (id, sent, status, body, stamps)
             })

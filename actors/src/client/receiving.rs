@@ -189,8 +189,24 @@ impl Client {
     fn answered(&mut self, key: FlightKey, ended: Ended, at: Nanos, lost: bool) {
         match ended.failure {
             None => self.succeed(key, ended.at.unwrap_or(at)),
-            Some(failure) => self.fail_at(key, Fault::in_answer(failure, lost), at),
+            Some(failure) => {
+                let failure = self.named(key, failure);
+                self.fail_at(key, Fault::in_answer(failure, lost), at);
+            }
         }
+    }
+
+    /// The failure with what was asked, where there is no such thing.
+    fn named(&mut self, key: FlightKey, failure: takt_wire::Failure) -> takt_wire::Failure {
+        let Some(flight) = self.flights.get_mut(key) else { return failure };
+        if !matches!(flight.status, Some(404 | 405)) {
+            return failure;
+        }
+        let Some(route) = self.phases.get(usize::from(flight.key().phase.0)) else {
+            return failure;
+        };
+        let mut samples = route.samples.borrow_mut();
+        failure.to(samples.request_for(&flight.request, flight.endpoint), flight.status)
     }
 }
 

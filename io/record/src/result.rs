@@ -475,6 +475,12 @@ pub struct Tokens {
     pub coalesced_share: Option<f64>,
     /// Requests whose counts contradict each other.
     pub disagreeing: u64,
+    /// Requests whose streams held no text, though the server counts output.
+    #[serde(default)]
+    pub unseen: u64,
+    /// Requests that were answered by a stream though a whole answer was asked for.
+    #[serde(default)]
+    pub unasked: u64,
     /// What a tokenizer of ours counted, where a run has one.
     pub tokenizer: Option<TokensCounted>,
 }

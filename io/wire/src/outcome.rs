@@ -3,6 +3,7 @@
 use takt_time::Nanos;
 
 use crate::delta::{FinishReason, Kinds, Usage};
+use crate::request::PreparedRequest;
 
 /// The end of an answer: what it was, and what was seen of it. What was not seen is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,5 +120,44 @@ impl Outcome {
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.failure.is_none()
+    }
+}
+
+impl Failure {
+    /// Names what was asked, where the answer is that there is no such thing.
+    #[must_use]
+    pub fn to(mut self, request: &PreparedRequest, status: Option<u16>) -> Self {
+        if let (FailKind::HttpStatus, Some(status @ (404 | 405))) = (self.kind, status) {
+            let said = format!("HTTP {status}");
+            if let Some(rest) = self.message.strip_prefix(&said) {
+                self.message = format!("{said} for {}{rest}", request.asked());
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Endpoint, Method, RequestBuilder};
+
+    #[test]
+    fn what_is_not_there_is_named_without_its_query_and_nothing_else_is() {
+        let endpoint = Endpoint::parse("http://h").expect("an address");
+        let builder = RequestBuilder::new(Method::Post, &endpoint, "/v1/x?key=s3cret");
+        let request = builder.expect("a target").build(b"{}");
+        let failure = |message: &str| Failure {
+            kind: FailKind::HttpStatus,
+            stage: Stage::Body,
+            message: message.to_owned(),
+        };
+        for (status, said, expect) in [
+            (404, "HTTP 404: none", "HTTP 404 for POST /v1/x: none"),
+            (405, "HTTP 405", "HTTP 405 for POST /v1/x"),
+            (500, "HTTP 500: no", "HTTP 500: no"),
+        ] {
+            assert_eq!(failure(said).to(&request, Some(status)).message, expect);
+        }
     }
 }

@@ -186,6 +186,15 @@ impl PreparedRequest {
         &self.bytes
     }
 
+    /// Method and path, without a query: that may hold anything.
+    #[must_use]
+    pub fn asked(&self) -> &str {
+        let line = self.bytes.split(|&byte| byte == b'\r').next().unwrap_or_default();
+        let line = std::str::from_utf8(line).unwrap_or_default();
+        let asked = line.strip_suffix(" HTTP/1.1").unwrap_or(line);
+        asked.split('?').next().unwrap_or_default()
+    }
+
     /// The body alone.
     #[must_use]
     pub fn body(&self) -> &[u8] {

@@ -20,6 +20,12 @@ pub(crate) struct Asked {
     /// The smallest of `max_tokens`, `max_completion_tokens`, `max_output_tokens` and SGLang's
     /// `"sampling_params": {"max_new_tokens": …}`.
     pub(crate) tokens_max: Option<u32>,
+    /// `messages` is there, and not null; the others likewise.
+    pub(crate) messages: bool,
+    pub(crate) prompt: bool,
+    pub(crate) input: bool,
+    /// `text`, `input_ids` or `input_embeds`
+    pub(crate) text: bool,
 }
 
 impl Asked {
@@ -62,6 +68,12 @@ impl Asked {
             (b"stream_options", b"continuous_usage_stats") => {
                 self.continuous_usage = value.starts_with(b"true");
             }
+            (b"", b"messages") => self.messages = !value.starts_with(b"null"),
+            (b"", b"prompt") => self.prompt = !value.starts_with(b"null"),
+            (b"", b"input") => self.input = !value.starts_with(b"null"),
+            (b"", b"text" | b"input_ids" | b"input_embeds") => {
+                self.text |= !value.starts_with(b"null");
+            }
             (b"", b"return_token_ids") => self.token_ids = value.starts_with(b"true"),
             (b"", b"max_tokens" | b"max_completion_tokens" | b"max_output_tokens")
             | (b"sampling_params", b"max_new_tokens") => {
@@ -103,7 +115,17 @@ mod tests {
     use super::*;
 
     fn check(body: &str, stream: bool, include_usage: bool, tokens_max: Option<u32>) {
-        let expect = Asked { stream, include_usage, tokens_max, ..Asked::default() };
+        let Asked { messages, prompt, input, text, .. } = Asked::scan(body.as_bytes());
+        let expect = Asked {
+            stream,
+            include_usage,
+            tokens_max,
+            messages,
+            prompt,
+            input,
+            text,
+            ..Asked::default()
+        };
         assert_eq!(Asked::scan(body.as_bytes()), expect, "{body}");
     }
 

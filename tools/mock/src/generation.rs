@@ -146,6 +146,11 @@ impl Generation {
         }
     }
 
+    /// What the request should have had, in the words of its refusal.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        self.api.missing(&self.asked)
+    }
+
     /// Takes its tokens from a scheduler, `most` of them at most.
     pub(crate) fn fed(mut self, prompt: Prompt, most: u32) -> Self {
         self.prompt_tokens = u64::from(prompt.tokens);
@@ -182,15 +187,22 @@ impl Generation {
 
     /// What becomes of the connection behind the answer.
     pub(crate) fn end(&self) -> End {
-        self.script().map_or(End::Keep, |script| script.end)
+        self.under_way().map_or(End::Keep, |script| script.end)
     }
 
     /// Whether nothing will follow, and nothing will end it.
     pub(crate) fn hangs(&self) -> bool {
-        self.script().is_some_and(Script::hangs)
+        self.under_way().is_some_and(Script::hangs)
     }
 
-    fn script(&self) -> Option<&Script> {
+    /// What becomes of all of it by `fault`, begun at `at`.
+    pub(crate) fn script(&mut self, fault: Fault, at: Nanos, names: &Names) -> Script {
+        self.asked.stream ^= fault.flips();
+        let good = self.rehearse(at, names);
+        Script::new(fault, &good, at, self.ordinal, self.keep_alive)
+    }
+
+    fn under_way(&self) -> Option<&Script> {
         match self.spoiled.as_deref()? {
             Spoiled::Into(script) => Some(script),
             Spoiled::By(_) => None,
@@ -227,7 +239,7 @@ impl Generation {
         match self.stage {
             Stage::Waiting | Stage::Hungry | Stage::Done => None,
             Stage::Tokens { at } | Stage::Tail { at } => Some(at),
-            Stage::Spoiled => self.script()?.next_at(),
+            Stage::Spoiled => self.under_way()?.next_at(),
         }
     }
 
@@ -271,9 +283,7 @@ impl Generation {
     }
 
     fn begin_spoiled(&mut self, fault: Fault, at: Nanos, names: &Names, page: &mut Page<'_>) {
-        self.asked.stream ^= fault.flips();
-        let good = self.rehearse(at, names);
-        let script = Script::new(fault, &good, at, self.ordinal, self.keep_alive);
+        let script = self.script(fault, at, names);
         self.spoiled = Some(Box::new(Spoiled::Into(script)));
         self.stage = Stage::Spoiled;
         if let Some(ledger) = &mut page.ledger {

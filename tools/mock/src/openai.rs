@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use takt_wire::Request;
 
+use crate::asked::Asked;
 use crate::json;
 use crate::said::Said;
 
@@ -203,6 +204,10 @@ impl Finish {
 }
 
 impl Api {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Chat, Self::Completions, Self::Responses, Self::Embeddings, Self::Sglang];
+
     /// The route's path.
     #[must_use]
     pub const fn path(self) -> &'static str {
@@ -213,6 +218,21 @@ impl Api {
             Self::Embeddings => "/v1/embeddings",
             Self::Sglang => "/generate",
         }
+    }
+
+    /// What a body that asks for this leaves out, in the words that clients know from real servers.
+    pub(crate) fn missing(self, asked: &Asked) -> Option<&'static str> {
+        let (has, says) = match self {
+            Self::Chat => (asked.messages, "Missing required parameter: 'messages'."),
+            Self::Completions => (asked.prompt, "Missing required parameter: 'prompt'."),
+            Self::Responses | Self::Embeddings => {
+                (asked.input, "Missing required parameter: 'input'.")
+            }
+            Self::Sglang => {
+                (asked.text, "Either text, input_ids or input_embeds should be provided.")
+            }
+        };
+        (!has).then_some(says)
     }
 
     /// The API that answers `request`, whatever its method.

@@ -10,7 +10,7 @@ use takt_wire::Limits;
 use crate::config::{ErrorShare, ServerConfig};
 use crate::distribution::CountDistribution;
 use crate::server::Server;
-use crate::testing::{CHAT, MS, Read, Rig, STREAM, instant, post, rig, timed};
+use crate::testing::{CHAT, MS, Read, Rig, STREAM, instant, post, post_as_is, rig, timed};
 
 /// A server of `config`, one connection to it that sends `wire` at 1 ms, and a second of time.
 fn ask(config: ServerConfig, wire: impl AsRef<[u8]>) -> Rig {
@@ -89,7 +89,8 @@ fn the_tail_comes_when_it_was_told() {
 
 #[test]
 fn usage_is_sent_when_asked_and_limits_cap_the_length() {
-    let body = r#"{"stream":true,"stream_options":{"include_usage":true},"max_tokens":2}"#;
+    let body =
+        r#"{"messages":[],"stream":true,"stream_options":{"include_usage":true},"max_tokens":2}"#;
     let rig = ask(timed(|_| ()), post(CHAT, "", body));
     let events = only(rig.answers(0)).events();
     assert!(events[3].contains(r#""finish_reason":"length""#));
@@ -443,5 +444,27 @@ fn a_large_body_does_not_cost_the_request_behind_it() {
             rig.run_to(MS);
         }
         assert_eq!(rig.answers(0).len(), 3, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_body_without_what_its_route_needs_is_refused_in_the_words_of_real_servers() {
+    for (path, given, says) in [
+        (CHAT, r#""messages":[]"#, "Missing required parameter: 'messages'."),
+        ("/v1/completions", r#""prompt":"x""#, "Missing required parameter: 'prompt'."),
+        ("/v1/responses", r#""input":"x""#, "Missing required parameter: 'input'."),
+        ("/v1/embeddings", r#""input":"x""#, "Missing required parameter: 'input'."),
+        ("/generate", r#""input_ids":[1]"#, "Either text, input_ids or input_embeds"),
+    ] {
+        let name = given.split(':').next().unwrap();
+        for body in ["{}", "", "not JSON", STREAM, &format!("{{{name}:null}}")] {
+            let rig = ask(timed(|_| ()), post_as_is(path, "", body));
+            let refused = only(rig.answers(0));
+            assert_eq!(refused.status, 400, "{path} {body}");
+            assert!(refused.body.contains(says), "{path} {body}: {}", refused.body);
+            assert!(refused.body.contains(r#""type":"invalid_request_error""#), "{}", refused.body);
+        }
+        let rig = ask(timed(|_| ()), post_as_is(path, "", &format!("{{{given}}}")));
+        assert_eq!(only(rig.answers(0)).status, 200, "{path}");
     }
 }

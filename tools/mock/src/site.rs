@@ -7,7 +7,7 @@ use takt_wire::{FramingError, Request};
 use crate::config::{Mode, ServerConfig, TimedConfig};
 use crate::counts::Counts;
 use crate::generation::{Generation, Names};
-use crate::hostile::HostileConfig;
+use crate::hostile::{Fault, HostileConfig};
 use crate::instant::Prepared;
 use crate::json;
 use crate::openai::{Api, error, models};
@@ -19,8 +19,9 @@ use crate::scheduler::{Prompt, SchedulerConfig, StepCounts};
 #[derive(Debug)]
 pub(crate) struct Site {
     service: Service,
-    /// What spoils answers, in its mode.
+    /// What spoils answers, in its mode, and which of it has nothing to spoil on which route.
     faults: Option<Box<HostileConfig>>,
+    lacking: Vec<(Fault, Api)>,
     pub(crate) names: Names,
     pub(crate) counts: Arc<Counts>,
     /// Generating requests so far.
@@ -67,7 +68,9 @@ impl Site {
             Mode::Hostile(hostile) => Some(hostile.clone()),
             _ => None,
         };
-        Self { service, faults, names, counts: Arc::default(), generations: 0 }
+        let all = faults.iter().flat_map(|faults| faults.faults.iter().copied());
+        let lacking = all.flat_map(|fault| fault.lacks().map(move |api| (fault, api))).collect();
+        Self { service, faults, lacking, names, counts: Arc::default(), generations: 0 }
     }
 
     /// Requests that may be in service at once.
@@ -180,6 +183,10 @@ impl Site {
             return Reply::Written;
         }
         let mut generation = Generation::new(config, api, request, ordinal, plan);
+        if let Some(missing) = generation.missing() {
+            refuse(400, missing, request, page);
+            return Reply::Written;
+        }
         if let Service::Scheduler(config, _) = &self.service {
             let prompt = Prompt::read(request.body, config.cache.block_tokens.get());
             let Some(room) = config.context_max.get().checked_sub(prompt.tokens).filter(|r| *r > 0)
@@ -190,6 +197,12 @@ impl Site {
             generation = generation.fed(prompt, room);
         }
         if let Some(fault) = self.faults.as_ref().and_then(|faults| faults.draw(key)) {
+            if self.lacking.contains(&(fault, api)) {
+                let path = api.path();
+                let says = format!("answers of {path} have nothing that the fault {fault} changes");
+                refuse(501, &says, request, page);
+                return Reply::Written;
+            }
             generation = generation.spoiled(fault);
         }
         if let Some(ledger) = &mut page.ledger {

@@ -48,7 +48,25 @@ pub(crate) fn rig(config: ServerConfig) -> Rig {
     Rig::new(Server::new(config).unwrap())
 }
 
+/// A request; an object without what its route must be told gets that, too.
 pub(crate) fn post(path: &str, extra: &str, body: &str) -> String {
+    let needed = match path {
+        CHAT => "messages",
+        "/v1/completions" => "prompt",
+        "/v1/responses" | "/v1/embeddings" => "input",
+        "/generate" => "text",
+        _ => "",
+    };
+    match body.strip_suffix('}') {
+        Some(rest) if !needed.is_empty() && !body.contains(&format!("\"{needed}\"")) => {
+            let comma = if rest == "{" { "" } else { "," };
+            post_as_is(path, extra, &format!("{rest}{comma}\"{needed}\":[]}}"))
+        }
+        _ => post_as_is(path, extra, body),
+    }
+}
+
+pub(crate) fn post_as_is(path: &str, extra: &str, body: &str) -> String {
     format!("POST {path} HTTP/1.1\r\n{extra}Content-Length: {}\r\n\r\n{body}", body.len())
 }
 

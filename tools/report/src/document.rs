@@ -284,6 +284,8 @@ fn tokens(tracked: &Tracked) -> Option<Tokens> {
         coalesced_share: (tracked.events > 0)
             .then(|| tracked.coalesced as f64 / tracked.events as f64),
         disagreeing: tracked.disagreeing,
+        unseen: tracked.unseen,
+        unasked: tracked.unasked,
         tokenizer: tracked.counted.result(),
     };
     let any = tokens.input.or(tokens.output).or(tokens.cached).is_some() || tokens.events > 0;

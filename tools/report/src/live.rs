@@ -28,6 +28,8 @@ pub struct Live {
     pub unanswered: u64,
     /// Issued and not ended.
     pub in_flight: u64,
+    /// Time since its last request was issued, once no more are.
+    pub draining: Option<Span>,
     /// Completions a second over the last [`WINDOW_MARKS`] looks.
     pub rate_per_s: Option<f64>,
     /// Median and 99th percentile of the latency of the phase so far, from schedule if there is one.
@@ -65,6 +67,7 @@ impl RunFold {
             failed: phase.failed,
             unanswered: phase.unanswered,
             in_flight: phase.in_flight,
+            draining: phase.issuing_ended.map(|at| now.saturating_since(at)),
             rate_per_s: before.and_then(|before| {
                 let done = completed - before.completed;
                 per_second(done, done, now.saturating_since(before.at))

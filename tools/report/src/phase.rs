@@ -58,6 +58,8 @@ pub(crate) struct PhaseFold {
     /// One span for each reactor that worked on the phase.
     pub(crate) health: Vec<HealthSpan>,
     pub(crate) anomalies: u64,
+    /// Streams are asked for.
+    pub(crate) streams: bool,
     pub(crate) tracked: Option<Box<Tracked>>,
     pub(crate) talks: Box<Talks>,
 }
@@ -79,7 +81,7 @@ impl PhaseFold {
     /// A phase that has not begun.
     pub(crate) fn new(plan: &PhasePlan) -> Self {
         let tracked = (plan.kind == PhaseKind::Performance).then(Box::default);
-        Self { tracked, steady: SteadyWindow::new(plan), ..Self::default() }
+        Self { tracked, streams: plan.stream, steady: SteadyWindow::new(plan), ..Self::default() }
     }
 
     /// Something happened to the phase.
@@ -201,6 +203,7 @@ impl PhaseFold {
                         streams.end(done.key, |_| ());
                     } else {
                         tracked.succeeded(done, streams, slo);
+                        tracked.came(done, self.streams);
                     }
                 }
             }

@@ -48,6 +48,10 @@ pub(crate) struct Tracked {
     pub(crate) coalesced: u64,
     /// Successes whose token counts contradict each other.
     pub(crate) disagreeing: u64,
+    /// Successes whose streams held no text, though the server counts output.
+    pub(crate) unseen: u64,
+    /// Successes that were streamed though whole answers were asked for.
+    pub(crate) unasked: u64,
     pub(crate) counted: Counted,
     /// Successes within the objective.
     pub(crate) good: u64,
@@ -141,6 +145,15 @@ impl Tracked {
         bin.output_tokens += u64::from(done.tokens.output.unwrap_or(0));
     }
 
+    /// Takes how the answer of a success came; `asked` for a stream, or not.
+    pub(crate) fn came(&mut self, done: &Completed, asked: bool) {
+        // A single token may be the end itself, which has no text.
+        let counted = done.tokens.output.is_some_and(|output| output > 1);
+        self.unseen += u64::from(asked && counted && done.tokens.events == 0);
+        // What comes whole has no first token.
+        self.unasked += u64::from(!asked && done.times.first_token.is_some());
+    }
+
     /// The times with the first token where it is asked to be.
     fn as_asked(&self, times: &Times) -> Times {
         let wait = times.socket_wait.filter(|_| self.by_arrival).unwrap_or(Span::ZERO);
@@ -175,6 +188,8 @@ impl Tracked {
         self.events += other.events;
         self.coalesced += other.coalesced;
         self.disagreeing += other.disagreeing;
+        self.unseen += other.unseen;
+        self.unasked += other.unasked;
         self.counted.merge(&other.counted);
         self.good += other.good;
         self.anomalies += other.anomalies;

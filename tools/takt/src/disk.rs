@@ -1,7 +1,7 @@
 //! What the journal of a run will take of the disk, reckoned before anything is sent.
 //!
 //! An open loop has its rate, and a recording its mean one, so its journal has a size an hour. A closed loop is as fast as its server:
-//! of it the most is said, at the greatest rate that one reactor has. Bytes of a record are those that the
+//! of it the size in all is said, or that of a request where only time ends it. Bytes of a record are those that the
 //! tests of `takt-record` hold typical records to; tokens are what a request may ask for.
 
 use std::path::Path;
@@ -16,11 +16,9 @@ use crate::forecast::Forecast;
 /// What a journal will take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
-    /// Bytes an hour at `rate` requests a second.
-    per_hour: f64,
-    rate: f64,
-    /// The rate is the greatest that there can be, not the one that was asked for.
-    at_most: bool,
+    a_request: f64,
+    /// The greatest rate that was asked for, a second, and the bytes an hour at it.
+    paced: Option<(f64, f64)>,
     /// Bytes in all, where it is known when the phases stop.
     in_all: Option<f64>,
 }
@@ -66,29 +64,28 @@ impl Estimate {
         let share = 1.0 / f64::from(config.journal.one_in?.get());
         let a_request = bytes_of_a_request(&config.endpoint) * share;
         let fastest = plan.phases.iter().filter_map(|phase| phase.rate).reduce(f64::max);
-        let rate = fastest.unwrap_or(GREATEST_RATE);
         let in_all = forecasts.iter().map(|forecast| forecast.requests).sum::<Option<u64>>();
         let cap = config.journal.size_cap.map_or(f64::INFINITY, |cap| cap as f64);
         let always = ALWAYS_A_SECOND * 3600.0;
         Some(Self {
-            per_hour: rate * 3600.0 * a_request + always,
-            rate,
-            at_most: fastest.is_none(),
+            a_request,
+            paced: fastest.map(|rate| (rate, rate * 3600.0 * a_request + always)),
             in_all: in_all.map(|requests| (requests as f64 * a_request).min(cap)),
         })
     }
 
     fn says(&self) -> String {
-        let hour = size(self.per_hour);
-        let mut says = if self.at_most {
-            format!("at most about {hour} an hour, at {} requests a second", self.rate)
-        } else {
-            format!("about {hour} an hour at {} requests a second", self.rate)
-        };
-        if let Some(bytes) = self.in_all {
-            says.push_str(&format!(", about {} in all", size(bytes)));
+        let in_all = self.in_all.map(|bytes| format!("about {} in all", size(bytes)));
+        match (self.paced, in_all) {
+            (Some((rate, per_hour)), in_all) => {
+                let an_hour =
+                    format!("about {} an hour at {rate} requests a second", size(per_hour));
+                [Some(an_hour), in_all].into_iter().flatten().collect::<Vec<_>>().join(", ")
+            }
+            (None, Some(in_all)) => in_all,
+            // How many there will be is the server's to say.
+            (None, None) => format!("about {} a request", size(self.a_request)),
         }
-        says
     }
 }
 
@@ -124,8 +121,6 @@ const TOKEN: f64 = 9.0;
 const ALWAYS_A_SECOND: f64 = 1_000.0;
 /// Tokens of an answer when the request asks for no number.
 const USUAL_TOKENS: f64 = 256.0;
-/// Requests a second that one reactor has at the most, about.
-const GREATEST_RATE: f64 = 100_000.0;
 /// Room for the report, the result and the journal's head.
 const LEAST_FREE: u64 = 4 << 20;
 
@@ -158,7 +153,7 @@ mod tests {
         let got = estimate(phase, &[1_000], None).unwrap();
         // 100 a second of 12 + 48 + 256 * 9 bytes, and 1,000 bytes a second besides.
         let a_request = 12.0 + 48.0 + 256.0 * 9.0;
-        assert_eq!(got.per_hour, 3600.0 * (100.0 * a_request + 1_000.0));
+        assert_eq!(got.paced, Some((100.0, 3600.0 * (100.0 * a_request + 1_000.0))));
         assert_eq!(got.in_all, Some(1_000.0 * a_request));
         assert_eq!(
             got.says(),
@@ -171,7 +166,9 @@ mod tests {
         let phase = "phases: [{name: p, requests: 1000000, load: {pattern: concurrency, \
                      target_concurrency: 4}}]";
         let whole = estimate(phase, &[7], None).unwrap();
-        assert!(whole.at_most && whole.rate == GREATEST_RATE);
+        assert_eq!((whole.paced, whole.says().as_str()), (None, "about 2.4 GB in all"));
+        let timed = "phases: [{name: p, duration: 10s, load: {pattern: concurrency, target_concurrency: 4}}]";
+        assert_eq!(estimate(timed, &[7], None).unwrap().says(), "about 2.4 kB a request");
         let tenth = estimate(&format!("journal: sampled 10\n{phase}"), &[7], None).unwrap();
         assert_eq!(tenth.in_all.map(|bytes| (bytes * 10.0).round()), whole.in_all);
         let capped = estimate(&format!("journal_size_cap: 1MB\n{phase}"), &[7], None).unwrap();
@@ -188,9 +185,9 @@ mod tests {
         let a_request = 12.0 + 48.0 + 256.0 * 9.0;
         for (more, requests) in [("", 1_001.0), ("duration: 10s,", 200.0), ("requests: 7,", 7.0)] {
             let got = estimate(&phase(more), &[5], Some(&times)).unwrap();
-            assert!(!got.at_most, "{more}");
-            assert_eq!((got.rate, got.in_all), (20.0, Some(requests * a_request)), "{more}");
-            assert_eq!(got.per_hour, 3600.0 * (20.0 * a_request + 1_000.0));
+            let per_hour = 3600.0 * (20.0 * a_request + 1_000.0);
+            assert_eq!(got.paced, Some((20.0, per_hour)), "{more}");
+            assert_eq!(got.in_all, Some(requests * a_request), "{more}");
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Progress {
 struct Goal {
     requests: Option<u64>,
     duration: Option<Span>,
+    /// A limit ends requests that are never answered.
+    bounded: bool,
 }
 
 impl Progress {
@@ -32,7 +34,13 @@ impl Progress {
     pub(crate) fn new(console: &Console, config: &Config, samples: &[u32]) -> Self {
         let goals = config.phases.iter().zip(samples).map(|(phase, samples)| {
             let stop = &phase.stop;
-            Goal { requests: stop.counted((*samples).into()), duration: stop.duration }
+            let limits = &config.limits;
+            let bounded = [limits.request_timeout, limits.run_timeout, phase.drain_timeout]
+                .into_iter()
+                .chain([limits.endpoint_response_idle_timeout])
+                .any(|limit| limit.is_some());
+            let requests = stop.counted((*samples).into());
+            Goal { requests, duration: stop.duration, bounded }
         });
         let bar = console.has_bar().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -54,23 +62,19 @@ impl Progress {
             return self.console.show(None);
         }
         let Some(live) = watched.live(now).filter(|live| !live.over) else { return };
+        let goal = self.goals.get(live.place).copied();
         if let Some(bar) = &self.bar {
             if self.last_line.replace(now).is_none() {
                 self.console.show(Some(bar.clone()));
             }
-            let goal = self.goals.get(live.place).copied();
             return show(bar, &live, goal);
         }
         let due = self.last_line.is_none_or(|before| now.saturating_since(before) >= LINE_EVERY);
         if due {
             // Not at once: the phase has just been announced.
             if self.last_line.replace(now).is_some() {
-                self.console.info(format!(
-                    "  {}: {} done, {}",
-                    live.phase,
-                    live.completed,
-                    status(&live)
-                ));
+                let (phase, done) = (&live.phase, live.completed);
+                self.console.info(format!("  {phase}: {done} done, {}", status(&live, goal)));
             }
         }
     }
@@ -90,10 +94,10 @@ fn show(bar: &ProgressBar, live: &Live, goal: Option<Goal>) {
     bar.set_prefix(live.phase.clone());
     let left = Duration::from_secs(live.elapsed.as_nanos() / 1_000_000_000);
     let elapsed = humantime::format_duration(left);
-    bar.set_message(format!("{elapsed}  {} done, {}", live.completed, status(live)));
+    bar.set_message(format!("{elapsed}  {} done, {}", live.completed, status(live, goal)));
 }
 
-fn status(live: &Live) -> String {
+fn status(live: &Live, goal: Option<Goal>) -> String {
     let mut parts = Vec::new();
     if let Some(rate) = live.rate_per_s {
         parts.push(format!("{rate:.1}/s"));
@@ -105,7 +109,24 @@ fn status(live: &Live) -> String {
     if live.failed > 0 {
         parts.push(format!("{} errors", live.failed));
     }
+    parts.extend(waits(live, goal));
     parts.join(", ")
+}
+
+/// What a phase waits for that may never come.
+fn waits(live: &Live, goal: Option<Goal>) -> Option<String> {
+    if live.in_flight == 0 || goal.is_none_or(|goal| goal.bounded) {
+        return None;
+    }
+    let since = live.draining.unwrap_or(live.elapsed);
+    let stuck = live.draining.is_some() || live.completed == 0;
+    (stuck && since >= PATIENCE).then(|| {
+        format!(
+            "waits for {} answers without a limit (--request-timeout TIME or a phase's drain_timeout is one; \
+             Ctrl-C gives up)",
+            live.in_flight
+        )
+    })
 }
 
 fn style() -> ProgressStyle {
@@ -115,3 +136,42 @@ fn style() -> ProgressStyle {
 
 /// Lines that nobody watches come less often.
 const LINE_EVERY: Span = Span::from_secs(10);
+/// How long answers may take before it is said that nothing bounds them.
+const PATIENCE: Span = Span::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_that_nothing_bounds_are_told_when_they_do_not_come() {
+        let goal = |bounded| Some(Goal { requests: None, duration: None, bounded });
+        let live = |elapsed, draining: Option<u64>, completed, in_flight| Live {
+            phase: "p".to_owned(),
+            place: 0,
+            over: false,
+            elapsed: Span::from_secs(elapsed),
+            issued: completed + in_flight,
+            planned: None,
+            completed,
+            failed: 0,
+            unanswered: 0,
+            in_flight,
+            draining: draining.map(Span::from_secs),
+            rate_per_s: None,
+            latency_p50_p99: None,
+        };
+        for (live, said) in [
+            // Nothing has come yet; the phase has been issued and the answers do not come.
+            (live(10, None, 0, 4), true),
+            (live(70, Some(10), 9, 4), true),
+            // It goes on; it has only just ended; nobody is waited for.
+            (live(10, None, 1, 4), false),
+            (live(70, Some(1), 9, 4), false),
+            (live(70, Some(10), 9, 0), false),
+        ] {
+            assert_eq!(waits(&live, goal(false)).is_some(), said, "{live:?}");
+            assert_eq!(waits(&live, goal(true)), None, "{live:?}");
+        }
+    }
+}

@@ -226,21 +226,17 @@ impl Answer {
 }
 
 impl Part {
-    /// Its JSON, changed. What is not JSON stays as it is.
+    /// Its JSON, changed. What is not JSON, or is not changed, stays as it is.
     pub(super) fn edit(&mut self, change: impl FnOnce(&mut serde_json::Value)) {
+        let Some(before) = self.value() else { return };
+        let mut value = before.clone();
+        change(&mut value);
+        if value == before {
+            return;
+        }
         match &mut self.bytes {
-            Bytes::Event { data, .. } => {
-                if let Ok(mut value) = serde_json::from_str(data) {
-                    change(&mut value);
-                    *data = value.to_string();
-                }
-            }
-            Bytes::Raw(body) => {
-                if let Ok(mut value) = serde_json::from_slice(body) {
-                    change(&mut value);
-                    *body = value.to_string().into_bytes();
-                }
-            }
+            Bytes::Event { data, .. } => *data = value.to_string(),
+            Bytes::Raw(body) => *body = value.to_string().into_bytes(),
             Bytes::Unframed(_) => {}
         }
     }
@@ -250,11 +246,18 @@ impl Part {
         Self { at: self.at, what: What::Other, tokens: 0, bytes: self.bytes.clone() }
     }
 
+    /// Its JSON, if it is.
+    pub(super) fn value(&self) -> Option<serde_json::Value> {
+        match &self.bytes {
+            Bytes::Event { data, .. } => serde_json::from_str(data).ok(),
+            Bytes::Raw(body) => serde_json::from_slice(body).ok(),
+            Bytes::Unframed(_) => None,
+        }
+    }
+
     /// Its text.
-    pub(super) fn text(&mut self) -> String {
-        let mut found = String::new();
-        self.edit(|value| found = edit::text(value).cloned().unwrap_or_default());
-        found
+    pub(super) fn text(&self) -> String {
+        self.value().and_then(|mut value| edit::text(&mut value).cloned()).unwrap_or_default()
     }
 
     /// Its bytes as a part of a body.

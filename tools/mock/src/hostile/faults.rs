@@ -39,6 +39,9 @@ const fn row(
 
 use Setting::{Count, Nothing, Time};
 
+/// No fault.
+pub(super) const NOTHING: Kind = row("", "", Nothing, "", |_, _| {});
+
 /// All faults, in the order of the list of cases.
 #[rustfmt::skip]
 pub(crate) const KINDS: &[Kind] = &[
@@ -59,8 +62,16 @@ pub(crate) const KINDS: &[Kind] = &[
     row("data-lines", "F3", Nothing, "each event has several `data` lines", |a, _| a.style.many_data_lines = true),
     row("role-first", "F4", Time(Span::from_millis(1_300)), "a chunk with the role, the first text so much later", role_first),
     row("empty-content", "F5", Nothing, "events with empty content between those with text",
-        |a, _| between(a, "content", &json!(""))),
-    row("usage-between", "F5", Nothing, "counts without choices between events with text", usage_between),
+        |a, _| between(a, Some(&json!("")))),
+    row("usage-between", "F5", Nothing, "counts without choices between events with text", |a, _| {
+        spread(a, |value, n| {
+            let usage = json!({"prompt_tokens": 1, "completion_tokens": n, "total_tokens": n + 1});
+            no_choices(value) && value.as_object_mut().is_some_and(|of| {
+                of.insert("usage".to_owned(), usage);
+                true
+            })
+        });
+    }),
     row("after-done", "F5", Nothing, "events with text behind `[DONE]`", after_done),
     row("reasoning-first", "F6", Count(3), "so many tokens of `reasoning_content` come first", |a, s| reasoning(a, s, "reasoning_content")),
     row("reasoning-key", "F6", Count(3), "so many tokens of `reasoning` come first", |a, s| reasoning(a, s, "reasoning")),
@@ -76,6 +87,8 @@ pub(crate) const KINDS: &[Kind] = &[
         |a, s| a.cut(s.count(), End::Close(Span::ZERO))),
     row("no-end", "F9", Nothing, "a stream that ends well without a finish reason or `[DONE]`", |a, _| {
         a.parts.retain(|part| !matches!(part.what, What::Finish | What::Usage | What::Done));
+        let repeating = a.parts.iter_mut().filter(|part| edit::is_cumulative(part));
+        repeating.for_each(|part| part.edit(edit::unfinish));
     }),
     row("no-done", "F9", Nothing, "a stream with a finish reason and without `[DONE]`",
         |a, _| a.parts.retain(|part| part.what != What::Done)),
@@ -88,14 +101,18 @@ pub(crate) const KINDS: &[Kind] = &[
     row("json-500", "F10", Nothing, "an error in JSON with status 500", |a, _| a.replace(500, "application/json", ERROR)),
     Kind { flips: true, ..row("other-form", "F10", Nothing, "a whole answer where a stream was asked for, and the reverse", |_, _| {}) },
     row("null-content", "F11", Nothing, "events with `content: null` between those with text",
-        |a, _| between(a, "content", &Value::Null)),
-    row("no-content", "F11", Nothing, "events whose delta is empty between those with text", |a, _| between(a, "", &Value::Null)),
+        |a, _| between(a, Some(&Value::Null))),
+    row("no-content", "F11", Nothing, "events whose delta is empty between those with text", |a, _| between(a, None)),
     row("empty-choices", "F11", Nothing, "events with `choices: []` between those with text", |a, _| {
-        spread(a, |value| value["choices"] = json!([]));
+        spread(a, |value, _| no_choices(value));
     }),
     row("usage-with-choices", "F12", Nothing, "the counts stand in the last event with choices", usage_with_choices),
     row("usage-partial", "F12", Nothing, "counts without `completion_tokens`", |a, _| {
-        edit_usage(a, |usage| drop(usage.as_object_mut().and_then(|usage| usage.remove("completion_tokens"))));
+        edit_usage(a, |usage| {
+            if let Some(usage) = usage.as_object_mut() {
+                usage.retain(|key, _| !OUTPUT.contains(&key.as_str()));
+            }
+        });
     }),
     row("bad-json", "F13", Count(3), "no JSON in an event, after so many tokens", bad_json),
     row("close-delimited", "F14", Nothing, "no length: the answer ends with the connection", |a, _| a.body = Body::UntilClose),
@@ -116,7 +133,7 @@ pub(crate) const KINDS: &[Kind] = &[
         a.headers.push(("X-Padding", "x".repeat(s.bytes())));
     }),
     row("wrong-content-length", "F9", Count(10), "a length that is greater than the body by so much, then a close", |a, s| {
-        a.body = Body::WrongLength(a.length() + s.count());
+        a.body = Body::WrongLength(a.length().saturating_add(s.count()));
         a.end = End::Close(Span::ZERO);
     }),
     row("garbage-after-answer", "C3", Nothing, "bytes behind the end of the answer", |a, _| a.after = b"HTTP/1.1 garbage".to_vec()),
@@ -159,8 +176,8 @@ pub(crate) const KINDS: &[Kind] = &[
             a.end = End::ServerGone;
         }
     }),
-    row("redirect", "C9", Count(307), "this status with a `Location`", |a, s| {
-        a.replace(u16::try_from(s.count()).unwrap_or(307), "", "");
+    row("redirect", "C9", Setting::Status(307), "this status with a `Location`", |a, s| {
+        a.replace(s.status(), "", "");
         a.headers.push(("Location", "http://127.0.0.1:9/elsewhere".to_owned()));
     }),
     row("reset-before-answer", "C4", Nothing, "a reset instead of an answer", |a, _| {
@@ -182,7 +199,14 @@ impl Setting {
     fn count(self) -> u64 {
         match self {
             Self::Count(count) => count,
-            Self::Nothing | Self::Time(_) => 0,
+            Self::Nothing | Self::Time(_) | Self::Status(_) => 0,
+        }
+    }
+
+    fn status(self) -> u16 {
+        match self {
+            Self::Status(status) => status,
+            Self::Nothing | Self::Time(_) | Self::Count(_) => 0,
         }
     }
 
@@ -193,25 +217,33 @@ impl Setting {
     fn time(self) -> Span {
         match self {
             Self::Time(span) => span,
-            Self::Nothing | Self::Count(_) => Span::ZERO,
+            Self::Nothing | Self::Count(_) | Self::Status(_) => Span::ZERO,
         }
     }
 }
 
 fn big_event(answer: &mut Answer, setting: Setting) {
-    edit_token(answer, 0, |value| {
-        if let Some(text) = edit::text(value) {
-            text.push_str(&"x".repeat(setting.bytes()));
+    let more = "x".repeat(setting.bytes());
+    let first = answer.tokens().first().map_or(0, |&place| answer.parts[place].text().len());
+    for (nth, place) in answer.tokens().into_iter().enumerate() {
+        // What repeats the first event's text repeats this, too.
+        if nth == 0 || edit::is_cumulative(&answer.parts[place]) {
+            answer.parts[place].edit(|value| {
+                edit::text(value).into_iter().for_each(|text| text.insert_str(first, &more));
+            });
         }
-    });
+    }
+    if let [whole @ Part { what: What::Whole, .. }] = &mut answer.parts[..] {
+        whole.edit(|value| edit::text(value).into_iter().for_each(|text| text.push_str(&more)));
+    }
 }
 
 fn split_utf8(answer: &mut Answer, _: Setting) {
     for part in &mut answer.parts {
         part.edit(|value| {
-            if let Some(text) = edit::text(value).filter(|text| !text.is_empty()) {
+            edit::each_text(value, |text| {
                 *text = text.chars().map(|c| if c == ' ' { ' ' } else { '\u{1f680}' }).collect();
-            }
+            });
         });
     }
     answer.tear = Some(Tear::Characters);
@@ -233,17 +265,17 @@ fn reframed(answer: &mut Answer, setting: Setting) {
     let mut push = |at, tokens, bytes: Vec<u8>| {
         parts.push(Part { at, what: What::Other, tokens, bytes: Bytes::Raw(bytes) });
     };
-    let mut last = answer.head_at;
+    let (mut last, mut tokens) = (answer.head_at, 0);
     for part in &answer.parts {
         held.extend_from_slice(&part.spelled(&style));
         last = part.at;
-        let mut tokens = part.tokens;
+        tokens += part.tokens;
         while held.len() >= most {
             let rest = held.split_off(most);
             push(last, std::mem::take(&mut tokens), std::mem::replace(&mut held, rest));
         }
     }
-    push(last, 0, held);
+    push(last, tokens, held);
     answer.parts = parts;
 }
 
@@ -278,54 +310,62 @@ fn role_first(answer: &mut Answer, setting: Setting) {
     answer.delay(first, Span::from_nanos(later));
 }
 
-/// Puts a copy of each event with text before it, changed to have none.
-fn spread(answer: &mut Answer, change: impl Fn(&mut Value)) {
-    for place in answer.tokens().into_iter().rev() {
-        let mut copy = answer.parts[place].copied();
-        if edit::is_cumulative(&copy) {
-            return;
-        }
-        copy.edit(&change);
-        answer.parts.insert(place, copy);
-    }
-}
-
-/// The same with an event whose delta has `key` with this value; none, for an empty key. A route whose text
-/// stands in the choice itself has it there.
-fn between(answer: &mut Answer, key: &str, value: &Value) {
-    spread(answer, |event| {
-        if let Some(message) = edit::message(event) {
-            message.clear();
-            if !key.is_empty() {
-                message.insert(key.to_owned(), value.clone());
-            }
-        } else if let Some(choice) = event.pointer_mut("/choices/0").and_then(Value::as_object_mut)
-        {
-            choice.insert("text".to_owned(), value.clone());
-        } else {
-            edit::text(event).into_iter().for_each(String::clear);
-        }
-    });
-}
-
-fn usage_between(answer: &mut Answer, _: Setting) {
-    let counted =
-        |n: usize| json!({"prompt_tokens": 1, "completion_tokens": n, "total_tokens": n + 1});
-    for (n, place) in answer.tokens().into_iter().enumerate().rev() {
-        let mut copy = answer.parts[place].copied();
-        if edit::is_cumulative(&copy) {
-            return;
-        }
+/// Puts an event without new text before each one with text: a copy of it, changed, or, where events repeat
+/// what came before, a copy of the one before. `change` is told how many came before, and says whether it has
+/// found anything to change.
+fn spread(answer: &mut Answer, change: impl Fn(&mut Value, usize) -> bool) {
+    let places = answer.tokens();
+    for (n, &place) in places.iter().enumerate().rev() {
+        let repeats = edit::is_cumulative(&answer.parts[place]);
+        let like = if repeats && n > 0 { places[n - 1] } else { place };
+        let mut copy = answer.parts[like].copied();
+        copy.at = answer.parts[place].at;
+        let mut changed = false;
         copy.edit(|value| {
-            value["choices"] = json!([]);
-            value["usage"] = counted(n);
+            if repeats && n == 0 {
+                edit::text(value).into_iter().for_each(String::clear);
+                value["meta_info"]["completion_tokens"] = json!(0);
+            }
+            changed = change(value, n);
         });
-        answer.parts.insert(place, copy);
+        if changed {
+            answer.parts.insert(place, copy);
+        }
     }
+}
+
+/// Only the APIs with choices can have none.
+fn no_choices(value: &mut Value) -> bool {
+    let has = value.get("choices").is_some();
+    if has {
+        value["choices"] = json!([]);
+    }
+    has
+}
+
+/// Events with this in place of text between those with text; without any, for nothing.
+fn between(answer: &mut Answer, put: Option<&Value>) {
+    spread(answer, |event, _| {
+        let repeats = event.get("meta_info").is_some();
+        let Some((holder, key)) = edit::holder(event) else { return false };
+        if key == "content" {
+            holder.clear();
+        }
+        match put {
+            None => drop(holder.remove(key)),
+            // Where each event says all so far, that is the empty one.
+            Some(Value::String(_)) if repeats => {}
+            Some(put) => drop(holder.insert(key.to_owned(), put.clone())),
+        }
+        true
+    });
 }
 
 fn after_done(answer: &mut Answer, _: Setting) {
     let Some(&last) = answer.tokens().last() else { return };
+    if !answer.parts.iter().any(|part| part.what == What::Done) {
+        return;
+    }
     let (mut copy, at) = (answer.parts[last].copied(), answer.parts[answer.parts.len() - 1].at);
     copy.at = at;
     answer.parts.push(copy);
@@ -349,7 +389,14 @@ fn tool_call(answer: &mut Answer, _: Setting) {
     let call = json!([{"index": 0, "id": "call_0", "type": "function",
         "function": {"name": "look_up", "arguments": "{\"q\": 1}"}}]);
     let last = answer.tokens().len().saturating_sub(1);
-    edit_token(answer, last, |value| set(value, "tool_calls", call));
+    let mut called = false;
+    edit_token(answer, last, |value| {
+        called = edit::message(value).is_some();
+        set(value, "tool_calls", call);
+    });
+    if !called {
+        return;
+    }
     for part in &mut answer.parts {
         if matches!(part.what, What::Finish | What::Whole) {
             part.edit(|value| edit::finish(value, "tool_calls"));
@@ -422,14 +469,34 @@ fn merged(answer: &mut Answer, setting: Setting) {
 
 fn one_token(answer: &mut Answer, _: Setting) {
     let places = answer.tokens();
-    if places.iter().any(|&place| edit::is_cumulative(&answer.parts[place])) {
-        return;
-    }
-    for place in places.into_iter().skip(1).rev() {
-        answer.parts.remove(place);
+    if let Some((&first, rest)) = places.split_first() {
+        let (text, at) = (answer.parts[first].text(), answer.parts[first].at);
+        // Where events repeat what came before, the last one has the end, too.
+        let kept =
+            if edit::is_cumulative(&answer.parts[first]) { places[rest.len()] } else { first };
+        for &place in places.iter().rev().filter(|&&place| place != kept) {
+            answer.parts.remove(place);
+        }
+        for part in &mut answer.parts {
+            part.edit(|value| {
+                edit::each_text(value, |all| {
+                    if !all.is_empty() {
+                        all.clone_from(&text);
+                    }
+                });
+            });
+        }
+        if let Some(&one) = answer.tokens().first() {
+            (answer.parts[one].at, answer.parts[one].tokens) = (at, 1);
+            answer.parts[one].edit(|value| {
+                if let Some(ids) = value.get_mut("output_ids").and_then(Value::as_array_mut) {
+                    ids.truncate(1);
+                }
+            });
+        }
     }
     for part in answer.parts.iter_mut().filter(|part| part.what == What::Whole) {
-        part.tokens = 1;
+        part.tokens = part.tokens.min(1);
         part.edit(|value| {
             if let Some(text) = edit::text(value)
                 && let Some(second) = text.trim_start().find(' ')
@@ -439,7 +506,7 @@ fn one_token(answer: &mut Answer, _: Setting) {
         });
     }
     edit_usage(answer, |usage| {
-        for key in ["completion_tokens", "output_tokens"] {
+        for key in OUTPUT {
             if usage.get(key).is_some() {
                 usage[key] = json!(1);
             }
@@ -480,13 +547,15 @@ fn edit_usage(answer: &mut Answer, mut change: impl FnMut(&mut Value)) {
 }
 
 fn scale(usage: &mut Value, percent: u64) {
-    for key in ["completion_tokens", "output_tokens"] {
+    for key in OUTPUT {
         if let Some(count) = usage.get(key).and_then(Value::as_u64) {
             usage[key] = json!(count * percent / 100);
         }
     }
 }
 
+/// How the APIs call the tokens that came out.
+const OUTPUT: [&str; 2] = ["completion_tokens", "output_tokens"];
 const PAGE: &str = "<html><head><title>Bad Gateway</title></head><body>nginx</body></html>";
 const ERROR: &str = r#"{"error":{"message":"out of memory","type":"server_error","code":500}}"#;
 const LIMITED: &str =

@@ -8,7 +8,8 @@
 //! There is one mechanism. A good answer is generated in advance as it would have left, read back into head
 //! and parts ([`answer`]), changed by one small function ([`faults`] is the table of them), and written out
 //! again as bytes with times and an ending ([`script`]). So a fault works on every route: it changes what is
-//! there, and leaves alone an answer that has nothing for it to change.
+//! there. A route whose answers have nothing for it to change is found by trying ([`trial`]), and requests that
+//! should meet it there are refused; whole answers of a route that streams are left alone by faults of streams.
 //!
 //! Which requests meet a fault, and which of several, follows from the seed and the request's key alone, like
 //! the plan. Routes that generate nothing are answered well.
@@ -19,6 +20,7 @@ mod faults;
 mod script;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,6 +31,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use takt_time::Span;
 
 use crate::config::{ConfigError, TimedConfig};
+use crate::openai::Api;
 use crate::plan::PlanKey;
 pub(crate) use answer::End;
 pub(crate) use script::{Rehearsed, Script};
@@ -56,9 +59,11 @@ pub struct Fault {
 pub(crate) enum Setting {
     /// It takes nothing.
     Nothing,
-    /// Tokens, bytes, a status: the fault says.
+    /// Tokens or bytes: the fault says.
     Count(u64),
     Time(Span),
+    /// Of a redirect, 300 to 399.
+    Status(u16),
 }
 
 /// A text that names no fault.
@@ -95,6 +100,8 @@ pub struct FaultRow {
     pub says: &'static str,
     /// What it has when no setting is given, if it takes one.
     pub default: Option<String>,
+    /// Routes whose answers have nothing for it to change; they refuse requests that should meet it.
+    pub lacks: Vec<&'static str>,
 }
 
 impl Fault {
@@ -108,7 +115,13 @@ impl Fault {
                 Setting::Nothing => None,
                 setting => Some(setting.to_string()),
             },
+            lacks: Self { kind, setting: kind.default }.lacks().map(Api::path).collect(),
         })
+    }
+
+    /// The APIs whose answers have nothing for it to change.
+    pub fn lacks(self) -> impl Iterator<Item = Api> {
+        Api::ALL.into_iter().filter(move |api| !trial::changes(self, *api))
     }
 
     /// Whether the good answer to be spoiled is of the form that was not asked for.
@@ -148,6 +161,10 @@ impl FromStr for Fault {
             Setting::Nothing => return Err(FaultError::TakesNothing(kind.name)),
             Setting::Count(_) => (given.parse().ok().map(Setting::Count), "number"),
             Setting::Time(_) => (given.parse().ok().map(Setting::Time), "time"),
+            Setting::Status(_) => {
+                let status = given.parse().ok().filter(|status| (300..400).contains(status));
+                (status.map(Setting::Status), "status of 300 to 399")
+            }
         };
         let setting = setting.filter(|s| !matches!(s, Setting::Count(0))).ok_or_else(|| {
             let (name, default) = (kind.name, kind.default.to_string());
@@ -177,6 +194,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Nothing => Ok(()),
             Self::Count(count) => write!(f, "{count}"),
+            Self::Status(status) => write!(f, "{status}"),
             Self::Time(span) => write!(f, "{}", span.exact()),
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Rehearsed {
 }
 
 /// A spoiled answer under way.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Script {
     /// The last one first.
     pieces: Vec<Piece>,
@@ -27,7 +27,7 @@ pub(crate) struct Script {
     pub(crate) end: End,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Piece {
     at: Nanos,
     bytes: Vec<u8>,

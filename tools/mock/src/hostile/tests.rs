@@ -2,8 +2,9 @@
 
 use takt_engine::Close;
 use takt_time::Nanos;
+use takt_wire::{Answer, AnswerEvent, Api, Ask, Limits, Text};
 
-use super::*;
+use super::{Fault, FaultRow, HostileConfig, PlanKey};
 use crate::config::{Mode, ServerConfig};
 use crate::testing::{CHAT, MS, Rig, STREAM, post, rig, timed};
 
@@ -92,12 +93,159 @@ fn a_client_that_gives_up_on_a_silent_server_is_forgotten() {
     assert_eq!((rig.counts.open(), rig.counts.running()), (0, 0));
 }
 
+/// Faults that the answers of a route have nothing for, and why.
+const LACKING: [(&str, &[&str]); 5] = [
+    // Only chat has a place for reasoning and for calls beside text.
+    ("/v1/completions", &["reasoning-first", "reasoning-key", "mixed-delta", "tool-call"]),
+    // It has no choices, no `[DONE]`, and always counts.
+    (
+        "/v1/responses",
+        &[
+            "after-done",
+            "usage-between",
+            "reasoning-first",
+            "reasoning-key",
+            "mixed-delta",
+            "tool-call",
+            "no-done",
+            "empty-choices",
+            "usage-with-choices",
+        ],
+    ),
+    // It has no choices, and always counts.
+    (
+        "/generate",
+        &[
+            "usage-between",
+            "reasoning-first",
+            "reasoning-key",
+            "mixed-delta",
+            "tool-call",
+            "empty-choices",
+            "usage-with-choices",
+        ],
+    ),
+    // They are never streamed, and have no text.
+    (
+        "/v1/embeddings",
+        &[
+            "big-event",
+            "split-utf8",
+            "crlf",
+            "cr",
+            "two-events-a-read",
+            "no-space",
+            "comments",
+            "sse-fields",
+            "data-lines",
+            "role-first",
+            "empty-content",
+            "usage-between",
+            "after-done",
+            "reasoning-first",
+            "reasoning-key",
+            "mixed-delta",
+            "tool-call",
+            "no-end",
+            "no-done",
+            "null-content",
+            "no-content",
+            "empty-choices",
+            "usage-with-choices",
+            "usage-partial",
+            "four-tokens-a-chunk",
+            "one-token",
+            "usage-short",
+            // One write has none before it.
+            "no-nodelay",
+        ],
+    ),
+    (CHAT, &[]),
+];
+
+const ALL: &str = r#"{"stream":true,"stream_options":{"include_usage":true}}"#;
+
+#[test]
+fn every_fault_changes_the_answers_of_every_route_or_is_refused_there() {
+    let mut wrong = Vec::new();
+    for row in Fault::all() {
+        let fault: Fault = match row.name {
+            "refuse-later" => "refuse-later=1".parse().unwrap(),
+            name => name.parse().unwrap(),
+        };
+        for (path, lacks) in LACKING {
+            let lacking = lacks.contains(&row.name);
+            let found = fault.lacks().any(|api| api.path() == path);
+            if found != lacking {
+                wrong.push(format!("{fault} on {path}: lacking is {found}"));
+                continue;
+            }
+            assert_eq!(row.lacks.contains(&path), lacking, "{fault} on {path}");
+            let rig = ask(&fault.to_string(), path, ALL);
+            let refused = rig.received(0).starts_with(b"HTTP/1.1 501 ");
+            assert_eq!(refused, lacking, "{fault} on {path}");
+            if refused {
+                let says = format!("have nothing that the fault {fault} changes");
+                assert!(rig.answers(0)[0].body.contains(&says), "{}", rig.answers(0)[0].body);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_fault_that_does_not_fail_leaves_the_text_that_was_sent() {
+    let apis = [
+        (CHAT, Api::OpenaiChat),
+        ("/v1/completions", Api::OpenaiCompletions),
+        ("/v1/responses", Api::OpenaiResponses),
+        ("/generate", Api::SglangGenerate),
+    ];
+    for (path, api) in apis {
+        let good = read(&ask("late-usage=1ms", path, ALL), api).expect("it is good");
+        for row in Fault::all().filter(|row| !row.lacks.contains(&path)) {
+            let Some((text, tokens)) = read(&ask(row.name, path, ALL), api) else { continue };
+            let text = if row.name == "mixed-delta" { text.replace("hm", "") } else { text };
+            let (want, counted) = match row.name {
+                "big-event" => {
+                    assert!(
+                        text.len() > 256 << 10 && text.contains(&good.0[good.0.len() - 5..]),
+                        "{path}"
+                    );
+                    continue;
+                }
+                "split-utf8" => (good.0.replace(|c| c != ' ', "\u{1f680}"), good.1),
+                "one-token" => (good.0[..good.0[1..].find(' ').unwrap() + 1].to_owned(), Some(1)),
+                "usage-short" | "usage-partial" | "no-end" => (good.0.clone(), tokens),
+                _ => (good.0.clone(), good.1),
+            };
+            assert_eq!(text, want, "{} on {path}", row.name);
+            assert_eq!(tokens, counted, "{} on {path}", row.name);
+        }
+    }
+}
+
+/// The text of an answer and the server's count, as the client reads them; `None` of one that fails.
+fn read(rig: &Rig, api: Api) -> Option<(String, Option<u64>)> {
+    let ask = Ask { api, stream: true, keep_text: true, no_body: false };
+    let mut answer = Answer::new(ask, Limits::default());
+    let (mut text, mut good, mut tokens) = (String::new(), None, None);
+    let mut look = |event: AnswerEvent<'_>| match event {
+        AnswerEvent::Text(Text::Content(more) | Text::Reasoning(more)) => text.push_str(more),
+        AnswerEvent::Usage(usage) => tokens = usage.completion,
+        AnswerEvent::End(end) => good = Some(end.failure.is_none()),
+        _ => {}
+    };
+    answer.feed(&rig.received(0), Nanos::ZERO, &mut look);
+    answer.eof(&mut look);
+    good.filter(|good| *good).map(|_| (text, tokens))
+}
+
 #[test]
 fn every_fault_leaves_a_server_that_serves_on_on_every_route() {
     for row in Fault::all().filter(|row| row.name != "refuse-later") {
-        for path in [CHAT, "/v1/completions", "/generate"] {
-            for body in ["{}", STREAM, r#"{"stream":true,"stream_options":{"include_usage":true}}"#]
-            {
+        for (path, _) in LACKING {
+            for body in ["{}", STREAM, ALL] {
                 let mut rig = ask(row.name, path, body);
                 let number = rig.connect();
                 rig.send(number, "GET /health HTTP/1.1\r\n\r\n");
@@ -138,6 +286,8 @@ fn names_are_read_back_and_are_all_different() {
         ("crlf=3", "takes no setting"),
         ("stall=3", "no time, such as stall=2s"),
         ("cut-after-tokens=0", "no number"),
+        ("redirect=7", "no status of 300 to 399"),
+        ("redirect=99999", "no status of 300 to 399"),
     ] {
         let error = text.parse::<Fault>().unwrap_err().to_string();
         assert!(error.contains(says), "{error}");

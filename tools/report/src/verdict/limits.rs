@@ -37,6 +37,10 @@ pub struct Limits {
     pub coalesced: f64,
     /// Share of successes whose token counts contradict each other.
     pub disagreeing: f64,
+    /// Share of successes whose streams may have held no text though output was counted.
+    pub unseen: f64,
+    /// Share of successes that may have come as streams though whole answers were asked for.
+    pub unasked: f64,
     /// Share of the time to the first token (or byte) that it lay in the socket, on average, where the kernel's
     /// stamps tell.
     pub socket_wait: f64,
@@ -64,6 +68,8 @@ impl Default for Limits {
             casualties: 0.01,
             coalesced: 0.05,
             disagreeing: 0.01,
+            unseen: 0.01,
+            unasked: 0.01,
             socket_wait: 0.05,
             fold: 0.95,
             busy: 0.9,

@@ -81,6 +81,20 @@ pub(super) fn service(
         counts_beside(bench, counted, tracked.counted.percent_above(), limits);
     }
     let counted = (phase.succeeded - phase.profiled_ok).max(1);
+    bench.above("unseen_tokens", tokens.unseen as f64 / counted as f64, limits.unseen, || {
+        format!(
+            "The server counts output tokens of {} of {counted} requests whose streams held no text: they were \
+             paid for and never seen, and have no TTFT.",
+            tokens.unseen
+        )
+    });
+    bench.above("unasked_stream", tokens.unasked as f64 / counted as f64, limits.unasked, || {
+        format!(
+            "{} of {counted} answers were streams though whole ones were asked for: the figures are those of \
+             streams.",
+            tokens.unasked
+        )
+    });
     let disagreeing = tokens.disagreeing as f64 / counted as f64;
     bench.above("token_counts", disagreeing, limits.disagreeing, || {
         format!("The token counts of {} requests contradict each other.", tokens.disagreeing)

@@ -99,6 +99,32 @@ fn t4_counts_that_disagree_are_a_reason_and_name_their_source() {
     assert!(result.verdict.reasons.iter().any(|reason| reason.name == "token_counts"));
 }
 
+/// What was counted and never seen, and what came in another form than was asked for.
+#[test]
+fn tokens_without_text_and_streams_that_nobody_asked_for_are_reasons() {
+    let text = [(10.0, None), (20.0, None)];
+    let seen = || ok(0, 0.0, 40.0).streamed(&text, 2);
+    let unseen = |output| ok(0, 0.0, 40.0).streamed(&[], output);
+    let (asked, whole) = (closed("p", 1), PhasePlan { stream: false, ..closed("p", 1) });
+    for (plan, request, counted, name) in [
+        (&asked, seen(), (0, 0), None),
+        (&asked, unseen(7), (1, 0), Some("unseen_tokens")),
+        // One token may be the end alone.
+        (&asked, unseen(1), (0, 0), None),
+        (&whole, unseen(7), (0, 0), None),
+        (&whole, seen(), (0, 1), Some("unasked_stream")),
+    ] {
+        let mut run = Run::new(vec![plan.clone()]);
+        let result = run.phase(0, 0.0, 1_000.0).add(&request).result();
+        let tokens = result.phases[0].tokens.as_ref().unwrap();
+        assert_eq!((tokens.unseen, tokens.unasked), counted, "{name:?}");
+        let said = |name: &str| result.verdict.reasons.iter().any(|reason| reason.name == name);
+        for reason in ["unseen_tokens", "unasked_stream"] {
+            assert_eq!(said(reason), name == Some(reason), "{:?}", result.verdict);
+        }
+    }
+}
+
 /// T5: usage comes 20 ms after the last token.
 #[test]
 fn t5_the_last_token_and_the_end_are_both_known() {

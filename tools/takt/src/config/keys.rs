@@ -355,6 +355,8 @@ pub(crate) static VERDICT: Level = Level {
         key("survivors", "number below 1", "0.99", "share of requests that must succeed"),
         key("coalesced", "number", "0.05", "share of token events in one read with another"),
         key("token_counts", "number", "0.01", "share of successes whose token counts disagree"),
+        key("unseen_tokens", "number", "0.01", "share of successes with output tokens and no text"),
+        key("unasked_stream", "number", "0.01", "share of successes that were streams unasked"),
         key("fold_share", "number", "0.95", "share of time that writing the records took"),
         key("client_bound", "number", "0.9", "closed loop: busy share of the reactor; a remark"),
     ],

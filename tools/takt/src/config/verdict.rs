@@ -35,7 +35,7 @@ macro_rules! micros {
     };
 }
 
-const LIMITS: [Limit; 18] = [
+const LIMITS: [Limit; 20] = [
     micros!("lateness_p99_us", lateness),
     plain!("lateness_gap_share", lateness_gap_share),
     plain!("off_schedule", off_schedule),
@@ -56,6 +56,8 @@ const LIMITS: [Limit; 18] = [
     },
     plain!("coalesced", coalesced),
     plain!("token_counts", disagreeing),
+    plain!("unseen_tokens", unseen),
+    plain!("unasked_stream", unasked),
     plain!("client_bound", busy),
     plain!("fold_share", fold),
 ];

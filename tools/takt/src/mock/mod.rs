@@ -200,7 +200,11 @@ fn print_faults() {
             None => row.name.to_owned(),
         };
         // A reader that has gone does not want the rest.
-        if writeln!(out, "{name:<26} {:<6} {}", row.cases, row.says).is_err() {
+        let lacks = match &row.lacks[..] {
+            [] => String::new(),
+            routes => format!(" (not on {})", routes.join(", ")),
+        };
+        if writeln!(out, "{name:<26} {:<6} {}{lacks}", row.cases, row.says).is_err() {
             return;
         }
     }

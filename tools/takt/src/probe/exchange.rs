@@ -9,8 +9,8 @@ use takt_engine::Target;
 use takt_net::tls::ClientTls;
 use takt_time::{Nanos, Span};
 use takt_wire::{
-    Answer, AnswerEvent, Api, Ask, FinishReason, Limits, Part, PreparedRequest, ResponseParser,
-    Text, Usage,
+    Answer, AnswerEvent, Api, Ask, Failure, FinishReason, Limits, Part, PreparedRequest,
+    ResponseParser, Text, Usage,
 };
 
 use crate::preflight;
@@ -103,7 +103,10 @@ impl Line {
             stale,
             kept,
             status: seen.status,
-            failure: seen.failure.or_else(|| told.err().map(|error| error.to_string())),
+            failure: seen
+                .failure
+                .map(|failure| failure.to(request, seen.status).message)
+                .or_else(|| told.err().map(|error| error.to_string())),
             first_byte: since(seen.first_byte),
             first_token: since(seen.first_token).filter(|_| stream),
             all: takt_net::now().saturating_since(sent),
@@ -231,7 +234,7 @@ struct Seen {
     usage: Option<Usage>,
     finish: Option<FinishReason>,
     events: u64,
-    failure: Option<String>,
+    failure: Option<Failure>,
     text: String,
 }
 
@@ -252,7 +255,7 @@ impl Seen {
             AnswerEvent::Usage(usage) => self.usage = Some(*usage),
             AnswerEvent::End(end) => {
                 self.status = self.status.or(end.status);
-                self.failure = end.failure.as_ref().map(|failure| failure.message.clone());
+                self.failure.clone_from(&end.failure);
             }
             AnswerEvent::FirstEvent { .. } | AnswerEvent::Text(_) => {}
         }

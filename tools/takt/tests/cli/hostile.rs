@@ -211,6 +211,18 @@ fn f10_other_answers_fail_by_kind_and_status_and_leave_the_connection() {
 }
 
 #[test]
+fn a_stream_that_nobody_asked_for_is_a_reason_of_the_verdict() {
+    let bench = Bench::new();
+    let mut all = vec!["--mode", "hostile", "--ttft", "2ms", "--tpot", "1ms", "--tokens", "12"];
+    all.extend(["--fault", "other-form"]);
+    let mock = Mock::start(&bench, &all);
+    let run = ["--concurrency", "1", "--requests", "3", "--no-stream"];
+    let done = bench.run(&mock.url(), &run).exits(0);
+    assert!(done.stdout.contains("3 of 3 answers were streams though whole"), "{}", done.stdout);
+    assert_eq!(bench.result()["phases"][0]["tokens"]["unasked"], 3);
+}
+
+#[test]
 fn f10_what_is_no_http_is_bad_framing_and_costs_its_connection() {
     check("not-http", headless("bad_framing", "head"), headless("bad_framing", "head"));
     check("huge-head", headless("too_large", "head"), headless("too_large", "head"));
