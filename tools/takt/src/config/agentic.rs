@@ -139,40 +139,15 @@ pub(super) fn settle(
     endpoint: &EndpointConfig,
     field: &Field<'_>,
 ) -> Result<(), ConfigError> {
-    let Load::Agentic(agentic) = load else {
-        return match source {
-            Source::Conversations(file)
-                if matches!(
-                    file.format,
-                    ConversationFormat::Agentic | ConversationFormat::Messages
-                ) =>
-            {
-                Err(field.error(format!(
-                    "the turns of format `{}` follow one another: use pattern `agentic`",
-                    file.format.name()
-                )))
-            }
-            _ => Ok(()),
-        };
-    };
+    let Load::Agentic(agentic) = load else { return needs_none(source, field) };
     let Source::Conversations(file) = source else {
         return Err(field.error(
             "pattern `agentic` needs conversations: a dataset of format `agentic`, `messages`, `sharegpt` or \
              `mt-bench`",
         ));
     };
-    if let Some(name) = agentic.routing.iter().find_map(|name| {
-        endpoint
-            .headers
-            .iter()
-            .map(|(given, _)| given)
-            .find(|given| given.eq_ignore_ascii_case(name))
-    }) {
-        let says =
-            format!("`{name}` is among `endpoint.headers`, too, with one value for all requests");
-        return Err(field.below("routing_headers").unwrap_or_else(|| field.clone()).error(says));
-    }
     let said = |key: &str| field.below(key).unwrap_or_else(|| field.clone());
+    routing_is_free(&agentic.routing, endpoint, &said("routing_headers"))?;
     agentic.live = agentic.history.unwrap_or(!file.format.has_answers());
     if !agentic.live && !file.format.has_answers() {
         return Err(said("history").error(format!(
@@ -194,6 +169,38 @@ pub(super) fn settle(
         ));
     }
     Ok(())
+}
+
+/// Refuses conversations whose turns another load would tear apart.
+fn needs_none(source: &Source, field: &Field<'_>) -> Result<(), ConfigError> {
+    match source {
+        Source::Conversations(file)
+            if matches!(
+                file.format,
+                ConversationFormat::Agentic | ConversationFormat::Messages
+            ) =>
+        {
+            Err(field.error(format!(
+                "the turns of format `{}` follow one another: use pattern `agentic`",
+                file.format.name()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a routing header that requests have with a value of its own.
+fn routing_is_free(
+    routing: &[String],
+    endpoint: &EndpointConfig,
+    field: &Field<'_>,
+) -> Result<(), ConfigError> {
+    let is_routing = |given: &&String| routing.iter().any(|name| given.eq_ignore_ascii_case(name));
+    let mut headers = endpoint.headers.iter().map(|(given, _)| given);
+    let Some(given) = headers.find(is_routing) else { return Ok(()) };
+    Err(field.error(format!(
+        "`{given}` is among `endpoint.headers`, too, with one value for all requests"
+    )))
 }
 
 /// A time, the two between which it lies, or the mean of exponential ones.
