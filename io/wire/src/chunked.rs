@@ -70,6 +70,19 @@ impl Chunked {
 
     /// Takes at least one byte of framing; `rest` is not empty.
     fn framing(&mut self, rest: &[u8]) -> Result<usize, FramingError> {
+        match self.state {
+            State::Size { digits: false, .. } => {
+                if let Some((size, used)) = size_line(rest) {
+                    self.state = after_size(size);
+                    return Ok(used);
+                }
+            }
+            State::DataEnd if rest.starts_with(b"\r\n") => {
+                self.state = State::Size { size: 0, digits: false };
+                return Ok(2);
+            }
+            _ => {}
+        }
         let byte = rest[0];
         self.state = match (self.state, byte) {
             (State::Size { size, .. }, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
@@ -123,6 +136,19 @@ impl Chunked {
             }
         }
     }
+}
+
+/// The size that stands on a whole plain line in front of `rest`, and the line's length. The rest, which is rare, goes
+/// byte by byte.
+fn size_line(rest: &[u8]) -> Option<(u64, usize)> {
+    let mut size = 0;
+    for (at, &byte) in rest.iter().enumerate().take(16) {
+        match (byte as char).to_digit(16) {
+            Some(digit) => size = size << 4 | u64::from(digit),
+            None => return (at > 0 && rest[at..].starts_with(b"\r\n")).then_some((size, at + 2)),
+        }
+    }
+    None
 }
 
 fn after_size(size: u64) -> State {

@@ -16,7 +16,8 @@ usage: cargo xtask CHORE
   bench wrk      takt, wrk and the bare floor in turn against one server
   bench server   the built-in instant server beside the floor's server
                  (`cargo xtask bench wrk --help` lists the flags)
-  bench memory   ten million requests: resident memory must not grow with them";
+  bench memory   ten million requests: resident memory must not grow with them
+  bench counts   instructions of the hot path, held against bench/counts.txt (needs valgrind)";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -171,8 +171,12 @@ impl<'a> Cursor<'a> {
 
     /// A string without escapes.
     pub(super) fn plain_string(&mut self) -> Option<&'a [u8]> {
-        let raw = self.string()?;
-        (!raw.contains(&b'\\')).then_some(raw)
+        self.take(b'"')?;
+        let start = self.at;
+        let end = start + plain_prefix(&self.bytes[start..]);
+        self.at = end;
+        self.take(b'"')?;
+        Some(&self.bytes[start..end])
     }
 
     /// A string's raw bytes between its quotes.

@@ -9,6 +9,7 @@
 //! CPU time is what the kernel says of the client (`wait4`), all its threads, from start to end.
 
 mod client;
+mod counts;
 mod flags;
 mod machine;
 mod memory;
@@ -34,20 +35,21 @@ use server::{Server, ServerKind};
 /// Rounds that do not count are repeated, up to this many for each that was asked for.
 const TRIES: usize = 3;
 
-/// Runs `bench wrk`, `bench server`, `bench memory`, `bench streams` or `bench tls`.
+/// Runs `bench wrk`, `bench server`, `bench memory`, `bench streams`, `bench tls` or `bench counts`.
 ///
 /// # Errors
 /// A program is missing or fails, or the flags cannot be followed.
 pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
     let Some((which, rest)) = words.split_first() else {
-        let usages = [options::USAGE, memory::USAGE, streams::USAGE, tls::USAGE].join("\n\n");
-        bail!("bench what? wrk, server, memory, streams or tls\n\n{usages}");
+        let usages = [options::USAGE, memory::USAGE, streams::USAGE, tls::USAGE, counts::USAGE];
+        bail!("bench what? wrk, server, memory, streams, tls or counts\n\n{}", usages.join("\n\n"));
     };
     if rest.iter().any(|word| word == "--help" || word == "-h") {
         let usage = match which.as_str() {
             "memory" => memory::USAGE,
             "streams" => streams::USAGE,
             "tls" => tls::USAGE,
+            "counts" => counts::USAGE,
             _ => options::USAGE,
         };
         println!("{usage}");
@@ -57,6 +59,7 @@ pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
         "memory" => return memory::run(root, &memory::Options::read(rest)?),
         "streams" => return streams::run(root, &streams::Options::read(rest)?),
         "tls" => return tls::run(root, &tls::Options::read(rest)?),
+        "counts" => return counts::run(root, &counts::Options::read(rest)?),
         _ => {}
     }
     let options = Options::read(rest)?;

@@ -1,0 +1,303 @@
+//! What takt's own part of the hot path costs, on a host that costs next to nothing: for counting instructions, so
+//! that a busy machine disturbs nothing. `cargo xtask bench counts` does the counting.
+//!
+//! ```text
+//! path_cost --of message|timer|request|open|stream --count 100000
+//! ```
+//!
+//! `message` is a message from actor to actor and `timer` a timer armed and fired. `request` is a whole request of a
+//! closed loop, 64 in flight: session, strategy, client, one write, one read of a chat answer, its records packed.
+//! `open` is the same on a schedule, one request each 10 us. `stream` has sixteen tokens instead, each event read alone.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "addresses and answers are written below")]
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::error::Error;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use takt_actors::{
+    Client, ClientConfig, Concurrency, Constant, EndpointTarget, Order, PhaseConfig, PhaseRoute,
+    Samples, Session, SessionConfig, Strategy, Timed,
+};
+use takt_bench::{Args, BadArg};
+use takt_engine::{
+    Actor, Addr, Close, Context, Host, ReadOutcome, Ready, StreamId, System, Target, Then,
+    VirtualClock, Wake, Woken,
+};
+use takt_record::{
+    Block, BlockSink, Fold, InlineSink, Outcome, Publisher, PublisherConfig, Record,
+    SharedPublisher,
+};
+use takt_time::{Nanos, Span};
+use takt_wire::{
+    Api, BodyBuilder, Endpoint, Framing, Method, PreparedRequest, Prompt, RequestBuilder,
+    write_event_chunk, write_head, write_last_chunk,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = Args::read(std::env::args().skip(1))?;
+    let of: String = args.take("of")?.unwrap_or_default();
+    let count: u64 = args.take("count")?.unwrap_or(100_000);
+    args.done()?;
+    let done = match of.as_str() {
+        "message" => alone(Spin { left: count, by_timer: false })?,
+        "timer" => alone(Spin { left: count, by_timer: true })?,
+        "request" => closed(count, &whole(), false)?,
+        "stream" => closed(count, &streamed(), true)?,
+        "open" => {
+            let strategy = Timed::new(Box::new(Constant::new(100_000.0)?), order());
+            session(count, &whole(), false, strategy, Box::new(Again(None)))?
+        }
+        _ => return Err(BadArg("--of is message, timer, request, open or stream".into()).into()),
+    };
+    println!("{done} of {count}");
+    Ok(())
+}
+
+/// Sends to itself, or has itself called, so often.
+struct Spin {
+    left: u64,
+    by_timer: bool,
+}
+
+impl Actor for Spin {
+    type Msg = ();
+
+    fn started(&mut self, cx: &mut Context<'_, Self>) {
+        cx.addr().send(());
+    }
+
+    fn handle(&mut self, (): (), cx: &mut Context<'_, Self>) {
+        if self.left == 0 {
+            return cx.stop_system();
+        }
+        self.left -= 1;
+        if self.by_timer {
+            cx.call_at(cx.now() + Span::from_nanos(777), ());
+        } else {
+            cx.addr().send(());
+        }
+    }
+}
+
+fn alone(spin: Spin) -> io::Result<u64> {
+    let count = spin.left;
+    let mut system = System::new(VirtualClock::default());
+    let _: Addr<()> = system.spawn(spin, 8);
+    system.run()?;
+    Ok(count)
+}
+
+/// A closed loop of `count` requests, behind one of a few whose records are looked at: what fails costs something else.
+fn closed(count: u64, answer: &[Vec<u8>], stream: bool) -> Result<u64, Box<dyn Error>> {
+    let strategy = || Concurrency::new(order(), IN_FLIGHT);
+    let seen = Rc::new(RefCell::new(Succeeded(0)));
+    let few = 2 * u64::from(IN_FLIGHT);
+    session(few, answer, stream, strategy(), Box::new(InlineSink::new(seen.clone())))?;
+    if seen.borrow().0 != few {
+        return Err(format!("{} of {few} succeeded", seen.borrow().0).into());
+    }
+    Ok(session(count, answer, stream, strategy(), Box::new(Again(None)))?)
+}
+
+struct Succeeded(u64);
+
+impl Fold for Succeeded {
+    fn fold(&mut self, record: &Record<'_>) {
+        let succeeded = matches!(record, Record::Completed(done) if done.outcome == Outcome::Ok);
+        self.0 += u64::from(succeeded);
+    }
+}
+
+/// A whole session of `count` requests, each answered with `answer`, read by read. Gives how many were issued.
+fn session(
+    count: u64,
+    answer: &[Vec<u8>],
+    stream: bool,
+    strategy: impl Strategy + 'static,
+    sink: Box<dyn BlockSink>,
+) -> io::Result<u64> {
+    let mut system = System::new(Canned::new(answer));
+    let samples: Rc<RefCell<dyn Samples>> = Rc::new(RefCell::new(Prepared::new(stream)));
+    let route = PhaseRoute {
+        samples,
+        api: Api::OpenaiChat,
+        stream,
+        keep_text: false,
+        hears: false,
+        turn_timeout: None,
+    };
+    let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
+    let target = EndpointTarget::new(Target::tcp(([127, 0, 0, 1], 1).into()));
+    let config = ClientConfig::new(vec![target], vec![route]);
+    let client = Client::spawn(&mut system, config, publisher.clone(), 1 << 16);
+    let phase = PhaseConfig::new("counted", strategy, SAMPLES).requests(count);
+    let (session, outcome) =
+        Session::new(SessionConfig::new(vec![phase]), Box::new(client), publisher);
+    system.spawn(session, 1 << 16);
+    system.run()?;
+    Ok(outcome.take().map_or(0, |outcome| outcome.phases.iter().map(|phase| phase.issued).sum()))
+}
+
+fn order() -> Order {
+    Order::sequential(SAMPLES)
+}
+
+/// An answer that does not stream, in one read.
+fn whole() -> Vec<Vec<u8>> {
+    let body = br#"{"id":"chatcmpl-7f","object":"chat.completion","created":1767225600,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":" the question is known"},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":4,"total_tokens":24}}"#;
+    let mut bytes = Vec::new();
+    let framing = Framing::Length(body.len() as u64);
+    write_head(&mut bytes, 200, "application/json", framing, true, &[]);
+    bytes.extend_from_slice(body);
+    vec![bytes]
+}
+
+/// Sixteen tokens, an event a read, the head with the first and the end with the last.
+fn streamed() -> Vec<Vec<u8>> {
+    let event = |delta: &str, finish: &str| {
+        let mut bytes = Vec::new();
+        let data = format!(
+            r#"{{"id":"chatcmpl-7f","object":"chat.completion.chunk","created":1767225600,"model":"m","choices":[{{"index":0,"delta":{delta},"finish_reason":{finish}}}]}}"#
+        );
+        write_event_chunk(&mut bytes, data.as_bytes());
+        bytes
+    };
+    let mut head = Vec::new();
+    write_head(&mut head, 200, "text/event-stream", Framing::Chunked, true, &[]);
+    head.extend(event(r#"{"role":"assistant","content":""}"#, "null"));
+    let mut end = event("{}", "\"stop\"");
+    write_event_chunk(&mut end, b"[DONE]");
+    write_last_chunk(&mut end);
+    let token = |_| event(r#"{"content":" word"}"#, "null");
+    std::iter::once(head).chain((0..16).map(token)).chain([end]).collect()
+}
+
+/// A host whose every connection answers each write with the same bytes, read by read.
+struct Canned {
+    now: Nanos,
+    answer: Vec<Vec<u8>>,
+    /// What is left to be read of each connection: the number of the next read.
+    next: Vec<usize>,
+    ready: VecDeque<Ready>,
+}
+
+impl Canned {
+    fn new(answer: &[Vec<u8>]) -> Self {
+        let now = Nanos::from_nanos(1_000_000_000);
+        Self { now, answer: answer.to_vec(), next: Vec::new(), ready: VecDeque::new() }
+    }
+}
+
+impl Host for Canned {
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn park(&mut self, until: Option<Nanos>, ready: &mut Vec<Ready>) -> io::Result<Woken> {
+        self.now += Span::from_nanos(200);
+        if !self.ready.is_empty() {
+            // As many as a busy reactor finds.
+            ready.extend(self.ready.drain(..self.ready.len().min(16)));
+            return Ok(Woken::Readiness);
+        }
+        match until {
+            Some(at) if at > self.now => {
+                self.now = at;
+                Ok(Woken::Deadline)
+            }
+            _ => Ok(Woken::Polled),
+        }
+    }
+
+    fn connect(&mut self, _: &Target) -> io::Result<StreamId> {
+        let stream = StreamId::new(self.next.len() as u32, 0);
+        self.next.push(self.answer.len());
+        self.ready.push_back(Ready::Connected(stream));
+        Ok(stream)
+    }
+
+    fn listen(&mut self, _: &Target) -> io::Result<StreamId> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn local_addr(&self, _: StreamId) -> Option<SocketAddr> {
+        None
+    }
+
+    fn read(&mut self, stream: StreamId, buf: &mut [u8]) -> io::Result<ReadOutcome> {
+        let next = &mut self.next[stream.index()];
+        let bytes = self.answer.get(*next).map_or(0, |piece| {
+            buf[..piece.len()].copy_from_slice(piece);
+            *next += 1;
+            piece.len()
+        });
+        if *next < self.answer.len() {
+            self.ready.push_back(Ready::Readable(stream));
+        }
+        Ok(ReadOutcome { bytes, at: self.now, arrived: None, then: Then::Drained })
+    }
+
+    fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.next[stream.index()] = 0;
+        self.ready.push_back(Ready::Readable(stream));
+        Ok(bufs.iter().map(|buf| buf.len()).sum())
+    }
+
+    fn close(&mut self, _: StreamId, _: Close) {}
+
+    fn waker(&self) -> Arc<dyn Wake> {
+        struct Nobody;
+        impl Wake for Nobody {
+            fn wake(&self) {}
+        }
+        Arc::new(Nobody)
+    }
+}
+
+/// Gives each block back at once, to be filled again.
+struct Again(Option<Block>);
+
+impl BlockSink for Again {
+    fn offer(&mut self, block: Block) -> Result<(), Block> {
+        self.0 = Some(block);
+        Ok(())
+    }
+
+    fn spare(&mut self) -> Option<Block> {
+        self.0.take()
+    }
+}
+
+/// A few requests, prepared.
+struct Prepared(Vec<PreparedRequest>);
+
+impl Prepared {
+    fn new(stream: bool) -> Self {
+        let endpoint = Endpoint::parse("http://127.0.0.1:1").unwrap();
+        let target = endpoint.target(Api::OpenaiChat.route());
+        let requests = RequestBuilder::new(Method::Post, &endpoint, &target).unwrap();
+        let requests = requests.streaming(stream);
+        let bodies = BodyBuilder::new(Api::OpenaiChat, "m", stream);
+        let prompt = Prompt::Text { text: "How far is the moon?", system: None };
+        let one = || requests.build(&bodies.build(&prompt, None).unwrap());
+        Self((0..SAMPLES).map(|_| one()).collect())
+    }
+}
+
+impl Samples for Prepared {
+    fn len(&self) -> u32 {
+        SAMPLES
+    }
+
+    fn request(&mut self, sample: u32, _endpoint: usize) -> &mut PreparedRequest {
+        &mut self.0[sample as usize]
+    }
+}
+
+const SAMPLES: u32 = 16;
+const IN_FLIGHT: u32 = 64;
