@@ -7,6 +7,8 @@
 //! - A [`Strategy`] says *when* and *which sample*: [`Timed`] (an open loop over [`Arrivals`]),
 //!   [`Concurrency`] (a closed loop), [`Burst`] (as fast as it goes), [`Agentic`] (conversations, whose
 //!   requests are [`TurnRequests`]). Its hold on the phase is a [`Pace`].
+//! - Several sessions, a reactor each, are one run: a [`Share`] says which requests are whose, and each phase begins
+//!   for all [`Member`]s at one moment.
 //! - An [`Order`] yields sample indices; [`Samples`] holds the prepared requests.
 //! - A [`SampleIssuer`] carries requests: the HTTP [`Client`], or [`planned::Planned`] without a network,
 //!   or one of your own.
@@ -57,6 +59,7 @@ mod order;
 pub mod planned;
 mod random;
 mod session;
+mod share;
 mod strategy;
 
 pub use api::{Answered, Cancel, Replies, Request, SampleIssuer, Samples, TransportCounters};
@@ -71,12 +74,13 @@ pub use conversations::{
     Around, SALT_AT, Scripts, TalkText, Think, ThinkTime, TurnPlan, TurnRequests, TurnText,
     TurnTexts, salt_of, salted,
 };
-pub use order::{Order, Shuffle, WholeShuffle};
+pub use order::Order;
 pub use random::{Chance, Mt19937, Purpose, stream};
 pub use session::{
-    CompletedHook, EndedHook, Limits, OutcomeSlot, PhaseConfig, PhaseOutcome, Session,
-    SessionConfig, SessionMsg, SessionOutcome, SessionState,
+    CompletedHook, EndedHook, Limits, Member, OutcomeSlot, PhaseConfig, PhaseOutcome, Session,
+    SessionConfig, SessionMsg, SessionOutcome, SessionState, Tell, Together,
 };
+pub use share::{Claims, Share, part};
 pub use strategy::{
     Agentic, AgenticConfig, Begin, Burst, Concurrency, Pace, Paced, Pacer, Strategy, Timed, Until,
 };

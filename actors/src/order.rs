@@ -7,25 +7,22 @@ use crate::random::{Chance, Mt19937};
 
 /// An endless order over the indices `0..n` of a dataset.
 #[derive(Clone, Debug)]
-pub enum Order {
+pub struct Order {
+    draws: Draws,
+    /// How many were drawn.
+    drawn: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Draws {
     /// Every sample once, shuffled, then all again in a new shuffle.
     WithoutReplacement(Shuffle),
     /// The same, in the orders of the reference implementation.
     AsReference(WholeShuffle),
     /// Any sample each time.
-    WithReplacement {
-        /// Samples to choose from.
-        samples: u32,
-        /// Where choices come from.
-        rng: Chance,
-    },
+    WithReplacement { samples: u32, rng: Chance },
     /// As the dataset has them, over and over.
-    Sequential {
-        /// Samples in the dataset.
-        samples: u32,
-        /// The next one.
-        next: u32,
-    },
+    Sequential { samples: u32, next: u32 },
     /// Always the same one.
     Single(u32),
 }
@@ -33,7 +30,7 @@ pub enum Order {
 /// A Fisher-Yates shuffle (Durstenfeld, 1964) that is drawn one sample at a time, so that a new pass over
 /// a large dataset costs the reactor no pause.
 #[derive(Clone, Debug)]
-pub struct Shuffle {
+struct Shuffle {
     indices: Vec<u32>,
     /// Indices before this one are not drawn yet in this pass.
     left: usize,
@@ -44,7 +41,7 @@ pub struct Shuffle {
 /// pass is shuffled a step at a time while this one is used up, so that its beginning costs the reactor no
 /// more than a copy of the list.
 #[derive(Clone, Debug)]
-pub struct WholeShuffle {
+struct WholeShuffle {
     pass: Vec<u32>,
     used: usize,
     next: Vec<u32>,
@@ -61,12 +58,12 @@ impl Order {
     pub fn without_replacement(samples: u32, rng: impl Into<Chance>) -> Self {
         assert!(samples > 0, "an order needs a sample");
         let indices: Vec<u32> = (0..samples).collect();
-        match rng.into() {
+        Self::of(match rng.into() {
             Chance::Xoshiro(rng) => {
-                Self::WithoutReplacement(Shuffle { left: indices.len(), indices, rng })
+                Draws::WithoutReplacement(Shuffle { left: indices.len(), indices, rng })
             }
-            Chance::Mt19937(rng) => Self::AsReference(WholeShuffle::new(indices, rng)),
-        }
+            Chance::Mt19937(rng) => Draws::AsReference(WholeShuffle::new(indices, rng)),
+        })
     }
 
     /// Independent uniform choices among `samples` samples.
@@ -76,7 +73,7 @@ impl Order {
     #[must_use]
     pub fn with_replacement(samples: u32, rng: impl Into<Chance>) -> Self {
         assert!(samples > 0, "an order needs a sample");
-        Self::WithReplacement { samples, rng: rng.into() }
+        Self::of(Draws::WithReplacement { samples, rng: rng.into() })
     }
 
     /// The order of the dataset.
@@ -86,22 +83,43 @@ impl Order {
     #[must_use]
     pub fn sequential(samples: u32) -> Self {
         assert!(samples > 0, "an order needs a sample");
-        Self::Sequential { samples, next: 0 }
+        Self::of(Draws::Sequential { samples, next: 0 })
+    }
+
+    /// Always `sample`.
+    #[must_use]
+    pub fn single(sample: u32) -> Self {
+        Self::of(Draws::Single(sample))
+    }
+
+    fn of(draws: Draws) -> Self {
+        Self { draws, drawn: 0 }
     }
 
     /// The next sample.
     pub fn draw(&mut self) -> u32 {
-        match self {
-            Self::WithoutReplacement(shuffle) => shuffle.draw(),
-            Self::AsReference(shuffle) => shuffle.draw(),
-            Self::WithReplacement { samples, rng } => rng.below(*samples),
-            Self::Sequential { samples, next } => {
+        self.drawn += 1;
+        match &mut self.draws {
+            Draws::WithoutReplacement(shuffle) => shuffle.draw(),
+            Draws::AsReference(shuffle) => shuffle.draw(),
+            Draws::WithReplacement { samples, rng } => rng.below(*samples),
+            Draws::Sequential { samples, next } => {
                 let index = *next;
                 *next = (index + 1) % *samples;
                 index
             }
-            Self::Single(index) => *index,
+            Draws::Single(index) => *index,
         }
+    }
+
+    /// The sample in place `place`, counted from 0, which lies behind all that were drawn. Those between are passed
+    /// over: they go with requests of other sessions.
+    pub fn sample(&mut self, place: u64) -> u32 {
+        debug_assert!(self.drawn <= place, "place {place} of an order is behind it");
+        while self.drawn < place {
+            self.draw();
+        }
+        self.draw()
     }
 }
 
@@ -208,6 +226,16 @@ mod tests {
     #[test]
     fn sequential_and_single_are_what_they_say() {
         assert_eq!(pass(&mut Order::sequential(3), 7), [0, 1, 2, 0, 1, 2, 0]);
-        assert_eq!(pass(&mut Order::Single(4), 3), [4, 4, 4]);
+        assert_eq!(pass(&mut Order::single(4), 3), [4, 4, 4]);
+    }
+
+    #[test]
+    fn places_that_are_passed_over_change_nothing_behind_them() {
+        let mut whole = Order::without_replacement(7, stream(3, Purpose::Order));
+        let all = pass(&mut whole, 40);
+        let mut order = Order::without_replacement(7, stream(3, Purpose::Order));
+        for place in [0, 1, 5, 6, 13, 14, 39] {
+            assert_eq!(order.sample(place), all[place as usize], "place {place}");
+        }
     }
 }

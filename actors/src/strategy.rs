@@ -15,6 +15,8 @@ pub use timed::Timed;
 use takt_record::{Completed, ConversationEvent, EndedBy, RequestKey, TurnOf};
 use takt_time::Nanos;
 
+use crate::order::Order;
+
 /// Decides when a request is issued and with which sample, and nothing else: limits, ids, records and
 /// drains are the session's. All calls come from the reactor, one at a time.
 pub trait Strategy {
@@ -62,7 +64,16 @@ pub trait Pace {
     /// `None` comes back when the phase takes no more: stop issuing then.
     fn issue(&mut self, sample: u32, scheduled: Option<Nanos>) -> Option<RequestKey>;
 
-    /// The same, of a turn of a conversation.
+    /// The same with the sample that `order` has for it.
+    fn issue_next(&mut self, order: &mut Order, scheduled: Option<Nanos>) -> Option<RequestKey>;
+
+    /// Whether the request for the moment `scheduled` is another session's, which then counts as issued here: see
+    /// [`Share::Nth`](crate::Share::Nth).
+    fn elsewhere(&mut self, _scheduled: Nanos) -> bool {
+        false
+    }
+
+    /// The same as [`issue`](Self::issue), of a turn of a conversation.
     fn issue_turn(
         &mut self,
         sample: u32,

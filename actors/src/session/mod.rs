@@ -23,6 +23,7 @@ mod phase;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod together;
 mod watchdog;
 
 use std::collections::VecDeque;
@@ -41,6 +42,7 @@ use pace::Hand;
 use phase::PhaseIssuer;
 pub use phase::{Limits, PhaseConfig};
 use stopping::Stop;
+pub use together::{Member, Tell, Together};
 use watchdog::Watchdog;
 
 use crate::api::{Answered, Replies, SampleIssuer};
@@ -77,6 +79,15 @@ pub enum SessionMsg {
         /// When it is due; `None`: the last one was the one before.
         scheduled: Option<Nanos>,
     },
+    /// All sessions that go through the phases together are ready for this one: it begins at `start`.
+    PhaseMayBegin {
+        /// The phase.
+        phase: PhaseId,
+        /// Its beginning, for all of them.
+        start: Nanos,
+    },
+    /// A phase that others were waited for begins now.
+    PhaseBegins(PhaseId, Nanos),
     /// A span of a phase is over.
     PhaseOver(PhaseId),
     /// The drain of a phase, or the grace time of a stop, has run out.
@@ -111,6 +122,8 @@ pub struct SessionConfig {
     pub idle_timeout: Option<Span>,
     /// Fails the session when it is not over so long after its start.
     pub run_timeout: Option<Span>,
+    /// Begins each phase together with the sessions of other reactors.
+    pub together: Option<Member>,
     /// Begin in the first turn; otherwise [`SessionMsg::Begin`] does.
     pub begin_at_once: bool,
     /// Fills in what the platform knows of the reactor's thread.
@@ -133,6 +146,7 @@ impl SessionConfig {
             stop_grace: Span::from_secs(10),
             idle_timeout: None,
             run_timeout: None,
+            together: None,
             begin_at_once: true,
             probe: Box::new(|_| {}),
             on_completed: None,
@@ -144,6 +158,9 @@ impl SessionConfig {
 /// The session actor.
 pub struct Session {
     waiting: VecDeque<PhaseConfig>,
+    /// The next phase waits for the sessions of other reactors.
+    meeting: bool,
+    together: Option<Member>,
     running: Option<Running>,
     link: Link,
     /// Why it ends early, if it does.
@@ -207,6 +224,8 @@ impl Session {
         };
         let session = Self {
             waiting: config.phases.into(),
+            meeting: false,
+            together: config.together,
             running: None,
             link,
             stop: None,
@@ -235,11 +254,27 @@ impl Session {
     }
 
     fn next_phase(&mut self, cx: &mut Context<'_, Self>) {
-        let next = if self.stop.is_none() { self.waiting.pop_front() } else { None };
-        let Some(config) = next else { return self.end(cx) };
-        let id = PhaseId(u16::try_from(self.phases.len()).expect("counted in `new`"));
-        let start = cx.stamp();
-        let issuer = PhaseIssuer::new(id, start, config.samples, config.limits);
+        if self.stop.is_some() || self.waiting.is_empty() {
+            return self.end(cx);
+        }
+        match &self.together {
+            None => self.begin_phase(cx.stamp(), cx),
+            Some(member) => {
+                self.meeting = true;
+                member.ready(self.next_id(), cx.stamp());
+            }
+        }
+    }
+
+    fn next_id(&self) -> PhaseId {
+        PhaseId(u16::try_from(self.phases.len()).expect("counted in `new`"))
+    }
+
+    fn begin_phase(&mut self, start: Nanos, cx: &mut Context<'_, Self>) {
+        let Some(config) = self.waiting.pop_front() else { return };
+        self.meeting = false;
+        let id = self.next_id();
+        let issuer = PhaseIssuer::new(id, start, &config);
         if let Some(at) = issuer.ends_at() {
             cx.call_at(at, SessionMsg::PhaseOver(id));
         }
@@ -353,6 +388,11 @@ impl Session {
 
     fn ended(&mut self, cx: &mut Context<'_, Self>) {
         self.over = true;
+        // A failure of one ends the others: its member goes without a word.
+        if let (Some(member), false) = (self.together.take(), matches!(self.stop, Some(Stop::Failed(..))))
+        {
+            member.done();
+        }
         let (at, event) = (cx.stamp(), SessionEvent::Ended);
         self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
         self.link.publisher.flush();
@@ -393,7 +433,7 @@ impl Session {
     /// Tells the strategy of the running phase, then sees what the answer ends.
     fn pass_on(&mut self, key: RequestKey, completed: &Completed, cx: &mut Context<'_, Self>) {
         let Some(running) = &self.running else {
-            return if self.begun && self.in_flight() == 0 {
+            return if self.begun && !self.meeting && self.in_flight() == 0 {
                 self.ended(cx);
             };
         };
@@ -474,6 +514,14 @@ impl Actor for Session {
             SessionMsg::Arrival { phase, ordinal, scheduled } if current == Some(phase) => {
                 if self.running.as_ref().is_some_and(|running| !running.draining) {
                     self.with_strategy(cx, |s, hand| s.arrived(ordinal, scheduled, hand));
+                }
+            }
+            SessionMsg::PhaseMayBegin { phase, start } => {
+                cx.call_at(start, SessionMsg::PhaseBegins(phase, start));
+            }
+            SessionMsg::PhaseBegins(phase, start) => {
+                if self.meeting && phase == self.next_id() {
+                    self.begin_phase(start, cx);
                 }
             }
             SessionMsg::PhaseOver(phase) if current == Some(phase) => {

@@ -7,6 +7,7 @@ use takt_record::{
 use takt_time::Nanos;
 
 use crate::api::Request;
+use crate::order::Order;
 use crate::session::phase::PhaseIssuer;
 use crate::session::{Link, Session, SessionMsg};
 use crate::strategy::Pace;
@@ -37,7 +38,17 @@ impl Pace for Hand<'_, '_> {
     }
 
     fn issue(&mut self, sample: u32, scheduled: Option<Nanos>) -> Option<RequestKey> {
-        self.hand_over(sample, scheduled, None)
+        let ordinal = self.admit(scheduled)?;
+        Some(self.hand_over(ordinal, sample, scheduled, None))
+    }
+
+    fn issue_next(&mut self, order: &mut Order, scheduled: Option<Nanos>) -> Option<RequestKey> {
+        let ordinal = self.admit(scheduled)?;
+        Some(self.hand_over(ordinal, order.sample(ordinal), scheduled, None))
+    }
+
+    fn elsewhere(&mut self, scheduled: Nanos) -> bool {
+        self.issuer.elsewhere(scheduled)
     }
 
     fn issue_turn(
@@ -46,7 +57,8 @@ impl Pace for Hand<'_, '_> {
         scheduled: Option<Nanos>,
         turn: TurnOf,
     ) -> Option<RequestKey> {
-        self.hand_over(sample, scheduled, Some(turn))
+        let ordinal = self.admit(scheduled)?;
+        Some(self.hand_over(ordinal, sample, scheduled, Some(turn)))
     }
 
     fn is_open(&mut self, at: Nanos) -> bool {
@@ -76,22 +88,26 @@ impl Pace for Hand<'_, '_> {
 }
 
 impl Hand<'_, '_> {
+    /// The number of a request, if the phase takes it. An arrival belongs to the phase by its own moment, however
+    /// late it is served.
+    fn admit(&mut self, scheduled: Option<Nanos>) -> Option<u64> {
+        self.issuer.admit(scheduled.unwrap_or(self.cx.now()))
+    }
+
     fn hand_over(
         &mut self,
+        ordinal: u64,
         sample: u32,
         scheduled: Option<Nanos>,
         turn: Option<TurnOf>,
-    ) -> Option<RequestKey> {
-        // An arrival belongs to the phase by its own moment, however late it is served.
-        let now = self.cx.now();
-        let ordinal = self.issuer.admit(scheduled.unwrap_or(now))?;
+    ) -> RequestKey {
         let key = RequestKey { phase: self.issuer.id, ordinal };
         let id = RequestId::new(self.link.session_key, key);
-        let at = now;
+        let at = self.cx.now();
         self.link.publisher.issued(&Issued { key, sample, at, scheduled, turn });
         self.link.in_flight[usize::from(key.phase.0)] += 1;
         self.link.all_in_flight += 1;
         self.link.issuer.issue(Request { key, id, sample, scheduled, issued: at, turn });
-        Some(key)
+        key
     }
 }

@@ -3,6 +3,7 @@
 use takt_record::{EndedBy, PhaseId, PhaseKind};
 use takt_time::{Nanos, Span};
 
+use crate::share::Share;
 use crate::strategy::Strategy;
 
 /// What a phase is to do.
@@ -15,8 +16,10 @@ pub struct PhaseConfig {
     pub strategy: Box<dyn Strategy>,
     /// Samples in its dataset: the length of a pass. 0 where the strategy knows of its own when it is through.
     pub samples: u32,
-    /// When it stops issuing.
+    /// When it stops issuing; of the whole phase, also where it is shared.
     pub limits: Limits,
+    /// Which of its requests are this session's.
+    pub share: Share,
     /// Waits for its requests before the next phase begins.
     pub drain_after: bool,
     /// Gives up the requests that are left after this; `None` waits for all.
@@ -34,6 +37,7 @@ impl PhaseConfig {
             strategy: Box::new(strategy),
             samples,
             limits: Limits::default(),
+            share: Share::All,
             drain_after: true,
             drain_timeout: None,
         }
@@ -66,30 +70,67 @@ pub struct Limits {
 pub(crate) struct PhaseIssuer {
     pub(crate) id: PhaseId,
     pub(crate) start: Nanos,
+    /// Requests of this session.
     pub(crate) issued: u64,
     /// What ended the issuing, once it has ended.
     pub(crate) closed: Option<EndedBy>,
     samples: u32,
     limits: Limits,
+    share: Share,
+    /// Requests of all sessions before the next, as far as this one knows.
+    next: u64,
 }
 
 impl PhaseIssuer {
-    pub(crate) fn new(id: PhaseId, start: Nanos, samples: u32, limits: Limits) -> Self {
-        Self { id, start, issued: 0, closed: None, samples, limits }
+    pub(crate) fn new(id: PhaseId, start: Nanos, config: &PhaseConfig) -> Self {
+        let (samples, limits, share) = (config.samples, config.limits, config.share.clone());
+        Self { id, start, issued: 0, closed: None, samples, limits, share, next: 0 }
     }
 
     /// Takes the next ordinal for a request of the moment `at`, or refuses.
     pub(crate) fn admit(&mut self, at: Nanos) -> Option<u64> {
-        self.close_if_over(at);
         if self.closed.is_some() {
             return None;
         }
-        let ordinal = self.issued;
-        self.issued += 1;
-        if self.limits.requests == Some(self.issued) {
-            self.closed = Some(EndedBy::Requests);
+        let taken = match &self.share {
+            Share::All | Share::Nth { .. } => match self.reached(self.next, at) {
+                None => Ok(self.next),
+                by => Err(by),
+            },
+            Share::Claimed(claims) => {
+                claims.take(|next| self.reached(next, at), |by| matches!(by, EndedBy::Dataset))
+            }
+        };
+        match taken {
+            Ok(ordinal) => {
+                self.issued += 1;
+                self.pass(ordinal);
+                Some(ordinal)
+            }
+            Err(by) => {
+                self.close(by.unwrap_or(EndedBy::Dataset));
+                None
+            }
         }
-        Some(ordinal)
+    }
+
+    /// Passes over the next request, of the moment `at`, if it is another session's. Not what would end the phase:
+    /// that is seen when it is due.
+    pub(crate) fn elsewhere(&mut self, at: Nanos) -> bool {
+        let Share::Nth { first, of } = self.share else { return false };
+        let own = self.next % of == first;
+        if own || self.closed.is_some() || self.reached(self.next, at).is_some() {
+            return false;
+        }
+        self.pass(self.next);
+        true
+    }
+
+    fn pass(&mut self, ordinal: u64) {
+        self.next = ordinal + 1;
+        if self.limits.requests == Some(self.next) {
+            self.close(EndedBy::Requests);
+        }
     }
 
     /// Ends the issuing; what has ended stays ended by its first reason.
@@ -99,28 +140,37 @@ impl PhaseIssuer {
 
     /// Ends the issuing when a limit is reached at `at`.
     pub(crate) fn close_if_over(&mut self, at: Nanos) {
-        let over = |span: Option<Span>| span.is_some_and(|span| at >= self.start + span);
-        let limits = &self.limits;
-        let by = if over(limits.max_duration) {
-            EndedBy::MaxDuration
-        } else if over(limits.duration) {
-            EndedBy::Duration
-        } else if limits.requests == Some(self.issued) {
-            EndedBy::Requests
-        } else if self.passes_are_over(at) {
-            EndedBy::Dataset
-        } else {
-            return;
-        };
-        self.close(by);
+        match self.reached(self.next, at) {
+            // What others have taken since is not known here: that is seen when the next is taken.
+            Some(EndedBy::Dataset) if matches!(self.share, Share::Claimed(_)) => {}
+            Some(by) => self.close(by),
+            None => {}
+        }
     }
 
-    fn passes_are_over(&self, at: Nanos) -> bool {
+    /// The limit that is reached at `at` in front of request `next` of the phase.
+    fn reached(&self, next: u64, at: Nanos) -> Option<EndedBy> {
+        let over = |span: Option<Span>| span.is_some_and(|span| at >= self.start + span);
+        let limits = &self.limits;
+        if over(limits.max_duration) {
+            Some(EndedBy::MaxDuration)
+        } else if over(limits.duration) {
+            Some(EndedBy::Duration)
+        } else if limits.requests.is_some_and(|requests| next >= requests) {
+            Some(EndedBy::Requests)
+        } else if self.passes_are_over(next, at) {
+            Some(EndedBy::Dataset)
+        } else {
+            None
+        }
+    }
+
+    fn passes_are_over(&self, next: u64, at: Nanos) -> bool {
         let limits = &self.limits;
         limits.requests.is_none()
             && limits.duration.is_none()
-            && self.issued > 0
-            && self.issued.is_multiple_of(u64::from(self.samples))
+            && next > 0
+            && next.is_multiple_of(u64::from(self.samples))
             && limits.min_duration.is_none_or(|least| at >= self.start + least)
     }
 
@@ -134,11 +184,14 @@ impl PhaseIssuer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Burst, Order};
 
     /// Admits a request each millisecond from 0 on; gives the count and what ended it.
     fn check(limits: Limits, samples: u32, count: u64, by: EndedBy) {
         let start = Nanos::from_nanos(5_000);
-        let mut issuer = PhaseIssuer::new(PhaseId(0), start, samples, limits);
+        let strategy = Burst::new(Order::single(0), None);
+        let config = PhaseConfig { limits, ..PhaseConfig::new("p", strategy, samples) };
+        let mut issuer = PhaseIssuer::new(PhaseId(0), start, &config);
         let mut at = start;
         while let Some(ordinal) = issuer.admit(at) {
             assert_eq!(ordinal + 1, issuer.issued);

@@ -38,7 +38,7 @@ impl Session {
         };
         let failed = matches!(why, Stop::Failed(..));
         self.stop = Some(why);
-        self.begun = true;
+        (self.begun, self.meeting) = (true, false);
         let at = cx.stamp();
         self.link.publisher.push(&Record::Session(SessionRecord { at, event }));
         self.link.publisher.flush();

@@ -13,7 +13,7 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// Issues without pause, but never more than `bound` in flight, inherited ones counted.
+    /// Issues without pause, but never more than `bound` in flight, inherited ones counted; nothing with a bound of 0.
     #[must_use]
     pub fn new(order: Order, bound: Option<u64>) -> Self {
         Self { order, bound, waiting: false }
@@ -28,6 +28,9 @@ impl Burst {
 
 impl Strategy for Burst {
     fn start(&mut self, pace: &mut dyn Pace) {
+        if self.bound == Some(0) {
+            return pace.finished();
+        }
         pace.soon(0);
     }
 
@@ -35,7 +38,7 @@ impl Strategy for Burst {
         let in_flight = pace.in_flight() + u64::from(pace.inherited());
         if self.bound.is_some_and(|bound| in_flight >= bound) {
             self.waiting = true;
-        } else if pace.issue(self.order.draw(), None).is_some() {
+        } else if pace.issue_next(&mut self.order, None).is_some() {
             pace.soon(0);
         }
     }

@@ -13,6 +13,7 @@ use crate::strategy::{Pace, Strategy};
 /// `concurrency`.
 pub struct Concurrency {
     order: Order,
+    target: u32,
     permits: Semaphore<()>,
     debt: u32,
     /// The first requests are still being issued, some at a time.
@@ -20,10 +21,10 @@ pub struct Concurrency {
 }
 
 impl Concurrency {
-    /// Keeps `target` requests in flight.
+    /// Keeps `target` requests in flight; with none it is through at once.
     #[must_use]
     pub fn new(order: Order, target: u32) -> Self {
-        Self { order, permits: Semaphore::new(target as usize), debt: 0, filling: true }
+        Self { order, target, permits: Semaphore::new(target as usize), debt: 0, filling: true }
     }
 
     /// Issues up to `most` requests as far as permits go. Says whether it could have gone on.
@@ -32,7 +33,7 @@ impl Concurrency {
             if !self.permits.try_acquire() {
                 return false;
             }
-            if pace.issue(self.order.draw(), None).is_none() {
+            if pace.issue_next(&mut self.order, None).is_none() {
                 self.permits.release().expect("acquired above");
                 return false;
             }
@@ -56,6 +57,9 @@ impl Concurrency {
 
 impl Strategy for Concurrency {
     fn start(&mut self, pace: &mut dyn Pace) {
+        if self.target == 0 {
+            return pace.finished();
+        }
         for _ in 0..pace.inherited() {
             if !self.permits.try_acquire() {
                 self.debt += 1;

@@ -43,7 +43,7 @@ impl Strategy for Paced {
         self.next += 1;
         match scheduled {
             Some(at) => {
-                pace.issue(self.order.draw(), Some(at));
+                pace.issue_next(&mut self.order, Some(at));
             }
             None => pace.finished(),
         }

@@ -21,13 +21,13 @@ impl Timed {
     }
 
     fn arm_next(&mut self, pace: &mut dyn Pace) {
-        match self.arrivals.next() {
-            Some(offset) => {
-                self.due = pace.start() + offset;
-                pace.at(self.due, 0);
+        while let Some(offset) = self.arrivals.next() {
+            self.due = pace.start() + offset;
+            if !pace.elsewhere(self.due) {
+                return pace.at(self.due, 0);
             }
-            None => pace.finished(),
         }
+        pace.finished();
     }
 }
 
@@ -37,7 +37,7 @@ impl Strategy for Timed {
     }
 
     fn tick(&mut self, _token: u64, pace: &mut dyn Pace) {
-        if pace.issue(self.order.draw(), Some(self.due)).is_some() {
+        if pace.issue_next(&mut self.order, Some(self.due)).is_some() {
             self.arm_next(pace);
         }
     }

@@ -251,7 +251,7 @@ pub(super) fn order(phase: &Phase) -> Order {
         OrderKind::WithoutReplacement => Order::without_replacement(phase.samples, rng()),
         OrderKind::WithReplacement => Order::with_replacement(phase.samples, rng()),
         OrderKind::Sequential => Order::sequential(phase.samples),
-        OrderKind::Single(sample) => Order::Single(sample),
+        OrderKind::Single(sample) => Order::single(sample),
     }
 }
 

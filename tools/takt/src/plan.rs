@@ -137,7 +137,7 @@ fn order(config: &Config, phase: &Phase, samples: u32) -> anyhow::Result<Order> 
                 "order single:{place}: phase `{}` has {samples} samples, counted from 0",
                 phase.name
             );
-            Order::Single(place)
+            Order::single(place)
         }
     })
 }

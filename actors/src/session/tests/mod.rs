@@ -3,6 +3,7 @@
 mod conversations;
 mod limits;
 mod stops;
+mod together;
 
 use std::cell::RefCell;
 use std::rc::Rc;
