@@ -389,7 +389,8 @@ impl Session {
     fn ended(&mut self, cx: &mut Context<'_, Self>) {
         self.over = true;
         // A failure of one ends the others: its member goes without a word.
-        if let (Some(member), false) = (self.together.take(), matches!(self.stop, Some(Stop::Failed(..))))
+        if let (Some(member), false) =
+            (self.together.take(), matches!(self.stop, Some(Stop::Failed(..))))
         {
             member.done();
         }

@@ -35,6 +35,8 @@ struct Place {
 
 struct Meeting {
     places: Vec<Place>,
+    /// A session has broken off.
+    broken: bool,
     /// When the last of those that wait came.
     latest: Nanos,
 }
@@ -44,7 +46,7 @@ impl Together {
     #[must_use]
     pub fn new(count: usize) -> Self {
         let places = std::iter::repeat_with(Place::default).take(count).collect();
-        Self(Arc::new(Mutex::new(Meeting { places, latest: Nanos::ZERO })))
+        Self(Arc::new(Mutex::new(Meeting { places, broken: false, latest: Nanos::ZERO })))
     }
 
     /// The session in `place`, from 0.
@@ -55,7 +57,14 @@ impl Together {
 
     /// How the session in `place` is reached. To be said before it runs.
     pub fn reached_by(&self, place: usize, tell: Tell) {
-        self.with(|meeting| meeting.places[place].tell = Some(tell));
+        self.with(|meeting| {
+            let broken = meeting.broken;
+            let place = &mut meeting.places[place];
+            place.tell = Some(tell);
+            if broken {
+                place.hear(SessionMsg::Stop);
+            }
+        });
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Meeting) -> T) -> T {
@@ -84,6 +93,7 @@ impl Drop for Member {
         self.together.with(|meeting| {
             meeting.places[self.place] = Place { gone: true, ..Place::default() };
             if !self.done {
+                meeting.broken = true;
                 meeting.places.iter().for_each(|place| place.hear(SessionMsg::Stop));
             }
             meeting.begin_perhaps();

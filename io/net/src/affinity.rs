@@ -55,15 +55,15 @@ pub fn pin(cpu: usize) -> Result<(), PinError> {
     sched_setaffinity(None, &one).map_err(refused)
 }
 
-/// Keeps this thread, and those that it starts from now on, off one core, so that whoever is pinned there
-/// has it alone. Where no other core is allowed nothing changes.
+/// Keeps this thread, and those that it starts from now on, off these cores, so that whoever is pinned there
+/// has them alone. Where no other core is allowed nothing changes.
 ///
 /// # Errors
 /// When the mask cannot be read or set.
-pub fn keep_off(cpu: usize) -> io::Result<()> {
+pub fn keep_off(cpus: impl IntoIterator<Item = usize>) -> io::Result<()> {
     let now = sched_getaffinity(None)?;
     let mut others = *BEFORE_PINNING.get_or_init(|| now);
-    if cpu < CpuSet::MAX_CPU {
+    for cpu in cpus.into_iter().filter(|cpu| *cpu < CpuSet::MAX_CPU) {
         others.unset(cpu);
     }
     if others.count() > 0 {
@@ -147,7 +147,7 @@ mod tests {
         on_a_thread(|| {
             let before = allowed().unwrap();
             let (kept, rest) = before.split_last().unwrap();
-            keep_off(*kept).unwrap();
+            keep_off([*kept]).unwrap();
             let others = if rest.is_empty() { &before[..] } else { rest };
             assert_eq!(allowed().unwrap(), others);
             pin(*kept).unwrap();

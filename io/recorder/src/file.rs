@@ -68,7 +68,7 @@ pub(crate) struct JournalFile {
 impl JournalFile {
     /// Makes the file, which must not be there yet, and writes its head.
     pub(crate) fn create(config: &JournalConfig, plan: &SessionPlan) -> io::Result<Self> {
-        let path = journal_path(&config.run, 0);
+        let path = journal_path(&config.run, config.number);
         let create = || {
             fs::create_dir_all(config.run.join(JOURNAL_FOLDER))?;
             JournalWriter::begin(File::create_new(&path)?, plan)

@@ -36,6 +36,8 @@ pub struct RecorderConfig {
 /// Where the journal goes and what it keeps.
 #[derive(Clone, Debug)]
 pub struct JournalConfig {
+    /// Its number among the journals of the run: one for each reactor.
+    pub number: u32,
     /// The run folder; the journal is in its folder [`crate::JOURNAL_FOLDER`].
     pub run: PathBuf,
     /// Which requests are kept.
@@ -93,7 +95,7 @@ impl JournalConfig {
     /// Everything, without a cap, in the run folder `run`.
     #[must_use]
     pub fn new(run: PathBuf) -> Self {
-        Self { run, keep: Keep::All, size_cap: None }
+        Self { number: 0, run, keep: Keep::All, size_cap: None }
     }
 }
 

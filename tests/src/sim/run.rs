@@ -11,8 +11,8 @@ use takt_actors::planned::{Plan, Planned};
 use takt_actors::{
     Arrivals, Burst, Client, ClientConfig, ClientHandle, Concurrency, Constant, EndpointTarget,
     Gamma, Gaps, Mt19937, Order, PhaseConfig, PhaseRoute, Poisson, Ramp, ReferencePoisson,
-    SampleIssuer, Samples, Session, SessionConfig, SessionMsg, SessionOutcome, Strategy, Timed,
-    Trace, stream,
+    SampleIssuer, Samples, Session, SessionConfig, SessionMsg, SessionOutcome, Share, Strategy,
+    Timed, Trace, stream,
 };
 use takt_engine::{Actor, Addr, Context, System, Target};
 use takt_mock::{Counts, Server, ServerConfig};
@@ -305,6 +305,7 @@ fn phase(number: usize, phase: &Phase, samples: &Rc<RefCell<dyn Samples>>) -> Ph
         strategy,
         samples: if matches!(phase.load, Load::Agentic(_)) { 0 } else { phase.pass() },
         limits: phase.limits,
+        share: Share::All,
         drain_after: phase.drain_after,
         drain_timeout: phase.drain_timeout,
     }

@@ -1,5 +1,7 @@
 //! What a progress bar shows.
 
+use std::cmp::Ordering;
+
 use takt_time::{Nanos, Span};
 
 use crate::fold::RunFold;
@@ -41,6 +43,29 @@ pub struct Live {
 pub(crate) struct Mark {
     at: Nanos,
     completed: u64,
+}
+
+impl Live {
+    /// The same phase as several reactors see it; of two phases the later one. Percentiles do not add up.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        match self.place.cmp(&other.place) {
+            Ordering::Less => other,
+            Ordering::Greater => self,
+            Ordering::Equal => Self {
+                over: self.over && other.over,
+                elapsed: self.elapsed.max(other.elapsed),
+                issued: self.issued + other.issued,
+                completed: self.completed + other.completed,
+                failed: self.failed + other.failed,
+                unanswered: self.unanswered + other.unanswered,
+                in_flight: self.in_flight + other.in_flight,
+                rate_per_s: self.rate_per_s.zip(other.rate_per_s).map(|(a, b)| a + b),
+                latency_p50_p99: None,
+                ..self
+            },
+        }
+    }
 }
 
 impl RunFold {

@@ -44,6 +44,7 @@ mod probe;
 mod progress;
 mod quickstart;
 mod reactor;
+mod reactors;
 mod replay;
 mod report;
 mod run;
@@ -53,6 +54,7 @@ mod scrub;
 mod selftest;
 #[cfg(feature = "zmq")]
 mod service;
+mod shares;
 mod socket_file;
 mod stops;
 mod tokens;

@@ -16,6 +16,7 @@ use takt_time::Span;
 use crate::config::{self, AgenticLoad, Config, Generator, Load, OrderKind, Phase, Spacing};
 use crate::identity::Identity;
 use crate::samples::Prepared;
+use crate::shares::Shares;
 
 /// Times of each phase that replays a recording.
 pub(crate) type Times = [Option<Arc<[Span]>>];
@@ -76,14 +77,17 @@ fn mean_rate(load: &Load, times: &[Span]) -> Option<f64> {
 }
 
 /// What the session is to do in a phase over `samples` samples, at `times` if it replays some. `clock` says
-/// when they have come, if that is not the reactor's business.
+/// when they have come, if that is not the reactor's business. The phase is in `place` among all, and shared as in
+/// `shares`.
 pub(crate) fn phase(
     config: &Config,
-    phase: &Phase,
+    place: usize,
+    shares: &Shares,
     prepared: &Rc<RefCell<Prepared>>,
     times: Option<&Arc<[Span]>>,
     clock: Option<Box<dyn Pacer>>,
 ) -> anyhow::Result<PhaseConfig> {
+    let phase = &config.phases[place];
     let samples = prepared.borrow().len();
     let talks = prepared.borrow().talks().map(|talks| talks.scripts.len() as u32);
     let order = order(config, phase, talks.unwrap_or(samples))?;
@@ -91,9 +95,11 @@ pub(crate) fn phase(
         (Some(_), Some(clock)) => Box::new(Paced::new(clock, order)),
         (Some(arrivals), None) => Box::new(Timed::new(arrivals, order)),
         (None, _) => match &phase.load {
-            Load::Concurrency { target } => Box::new(Concurrency::new(order, *target)),
+            Load::Concurrency { target } => {
+                Box::new(Concurrency::new(order, shares.part((*target).into()) as u32))
+            }
             Load::Agentic(load) => agentic(phase, load, order, prepared)?,
-            _ => Box::new(Burst::new(order, phase.load.in_flight())),
+            _ => Box::new(Burst::new(order, phase.load.in_flight().map(|most| shares.part(most)))),
         },
     };
     Ok(PhaseConfig {
@@ -113,6 +119,7 @@ pub(crate) fn phase(
             min_duration: phase.stop.min_duration,
             max_duration: phase.stop.max_duration,
         },
+        share: shares.of_phase(place, phase.load.is_timed()),
         drain_after: phase.drain_after,
         drain_timeout: phase.drain_timeout,
     })

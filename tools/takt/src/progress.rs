@@ -50,8 +50,8 @@ impl Progress {
         Self { console: console.clone(), goals: goals.collect(), bar, last_line: None }
     }
 
-    /// A look at the run at `now`; `last` when nothing comes after it.
-    pub(crate) fn look(&mut self, watched: &Watched, now: Nanos, last: bool) {
+    /// A look at the run at `now`, where the running phase is as in `live`; `last` when nothing comes after it.
+    pub(crate) fn look(&mut self, watched: &Watched, live: Option<&Live>, now: Nanos, last: bool) {
         for news in watched.news() {
             match news {
                 News::Plain(says) => self.console.info(says),
@@ -61,20 +61,20 @@ impl Progress {
         if last {
             return self.console.show(None);
         }
-        let Some(live) = watched.live(now).filter(|live| !live.over) else { return };
+        let Some(live) = live.filter(|live| !live.over) else { return };
         let goal = self.goals.get(live.place).copied();
         if let Some(bar) = &self.bar {
             if self.last_line.replace(now).is_none() {
                 self.console.show(Some(bar.clone()));
             }
-            return show(bar, &live, goal);
+            return show(bar, live, goal);
         }
         let due = self.last_line.is_none_or(|before| now.saturating_since(before) >= LINE_EVERY);
         if due {
             // Not at once: the phase has just been announced.
             if self.last_line.replace(now).is_some() {
-                let (phase, done) = (&live.phase, live.completed);
-                self.console.info(format!("  {phase}: {done} done, {}", status(&live, goal)));
+                let (phase, done) = (live.phase, live.completed);
+                self.console.info(format!("  {phase}: {done} done, {}", status(live, goal)));
             }
         }
     }

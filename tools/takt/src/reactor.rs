@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use takt_actors::{
-    Client, ClientConfig, OutcomeSlot, PhaseConfig, Session, SessionConfig, SessionMsg,
-    SessionState,
+    Client, ClientConfig, Member, OutcomeSlot, PhaseConfig, Session, SessionConfig, SessionMsg,
+    SessionState, Together,
 };
 use takt_engine::{Addr, System};
 use takt_net::schedstat::Accounts;
@@ -37,6 +37,8 @@ pub(crate) struct Work {
     pub(crate) tls: Option<ClientTls>,
     /// The kernel stamps what comes in.
     pub(crate) stamp_arrivals: bool,
+    /// The other reactors of the run, this one as a member, and its place among them.
+    pub(crate) together: Option<(Together, Member, usize)>,
     pub(crate) wait: WaitMode,
     pub(crate) core: Option<usize>,
     pub(crate) idle_timeout: Option<Span>,
@@ -80,7 +82,13 @@ pub(crate) fn run<F>(
     let mut system = System::new(host);
     let (clock, mut turns) = (work.clock.take(), work.turns.take());
     let server = work.server.take();
+    let others = work.together.as_ref().map(|(together, _, place)| (together.clone(), *place));
     let (outcome, session) = spawn(&mut system, work, &publisher, console);
+    if let Some((together, place)) = others {
+        let remote = system.remote(&session, REMOTE);
+        // A queue that is full holds stops enough.
+        together.reached_by(place, Box::new(move |msg| drop(remote.send(msg))));
+    }
     let clock = clock.map(|clock| clock.start(&mut system, &session)).transpose()?;
     stops.tell(system.remote(&session, REMOTE));
     if let Some(server) = &server {
@@ -90,7 +98,6 @@ pub(crate) fn run<F>(
         None => system.run(),
         Some(turns) => recorded(&mut system, turns),
     });
-    stops.over();
     // The strategies go with the system, and hold the line to the clock.
     drop(system);
     drop(clock);
@@ -138,6 +145,7 @@ fn spawn(
         stop_grace: STOP_GRACE,
         idle_timeout: work.idle_timeout,
         run_timeout: work.run_timeout,
+        together: work.together.map(|(_, member, _)| member),
         begin_at_once: false,
         probe: Box::new(move |health| probe(&accounts, work.fold.get(), health)),
         on_completed: None,
@@ -191,7 +199,7 @@ const DRAIN_PATIENCE: Span = Span::from_secs(60);
 const BURST: usize = 4_096;
 /// Answers that can be under way to the session at once: those of all requests in flight.
 const IN_FLIGHT: usize = 1 << 20;
-/// Signals that wait.
+/// Stops, and beginnings of phases, that wait.
 const REMOTE: usize = 16;
 
 #[cfg(test)]
@@ -281,6 +289,7 @@ mod tests {
             session_key: 0,
             tls: None,
             stamp_arrivals: false,
+            together: None,
             wait: WaitMode::Park,
             core: None,
             idle_timeout: None,

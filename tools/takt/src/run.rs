@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
-use takt_actors::{ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _};
+use takt_actors::{ClientConfig, EndpointTarget, PhaseConfig, PhaseRoute, Samples as _, Together};
 use takt_net::affinity::PinError;
 use takt_net::schedstat::Accounts;
 use takt_net::tls::ClientTls;
@@ -43,9 +43,11 @@ use crate::plan;
 use crate::preflight::{self, Reached};
 use crate::progress::Progress;
 use crate::reactor::{self, Work};
+use crate::reactors::{Common, Lives, Others};
 use crate::replay;
 use crate::samples::{self, Prepared};
 use crate::scrub::Scrubber;
+use crate::shares::Shares;
 use crate::stops::Stops;
 use crate::tokens;
 use crate::turns::TurnRecords;
@@ -81,11 +83,18 @@ pub(crate) fn measure(
     signals::file_limit_is_an_error().or_exit(Exit::Setup)?;
     tokens::check(config).or_exit(Exit::Input)?;
     let prepared = samples::prepare(config, console).or_exit(Exit::Input)?;
+    if config.reactors > 1 && options.turn_records.is_some() {
+        let says = "--turn-records: records of one reactor; `engine.reactors` asks for more";
+        return Err(Failure::says(Exit::Input, says));
+    }
     let turns = options.turn_records.map(TurnRecords::open).transpose();
     let turns = turns.context("--turn-records").or_exit(Exit::Setup)?;
     let times = times(config, &prepared)?;
     let line = (config.pacer != Pacer::Inline).then(Line::new);
-    let phases = phases(config, &prepared, &times, line.as_ref())?;
+    let mut shares = Shares::each(config.reactors.into(), config.phases.len());
+    let others = shares.split_off(1);
+    let share = shares.remove(0);
+    let phases = phases(config, &prepared, &times, line.as_ref(), &share)?;
     let tls = client_tls(config, console)?;
     let allowed = connections_allowed(config, console);
     let reached = reach(config, tls.as_ref(), console)?;
@@ -105,9 +114,7 @@ pub(crate) fn measure(
     accuracy::write_questions(&folder, config, &prepared).or_exit(Exit::Setup)?;
 
     // Before the reactor is pinned: a thread inherits the cores of the one that starts it.
-    if let Some(core) = config.core {
-        affinity::keep_off(core).or_exit(Exit::Setup)?;
-    }
+    affinity::keep_off(cores(config)).or_exit(Exit::Setup)?;
     let control = config.control.as_deref().map(Control::bind).transpose()?;
     if let Some(control) = &control {
         let (stops, console) = (stops.clone(), console.clone());
@@ -117,21 +124,23 @@ pub(crate) fn measure(
     let server = during.as_ref().map(During::shared);
     let mut outlets = Outlets::open(config, &plan, &folder, console)?;
     let clock = Clock::new(config, line, &times, &mut outlets, &plan)?;
-    let mut recording = recorder_config(config, &plan, &folder);
+    let mut recording = recorder_config(config, &plan, &folder, &share);
     let mut snapshots;
     (recording.outlets, snapshots) = outlets.take();
     let status = control.as_ref().map(Control::status);
     let mut progress = Progress::new(console, config, &lengths);
     let fold: Arc<OnceLock<Accounts>> = Arc::default();
-    let told = Arc::clone(&fold);
+    let (told, lives) = (Arc::clone(&fold), Lives::default());
+    let all = lives.clone();
     let (sink, recorder) = Recorder::start(
         recording,
         Watched::new(plan.clone(), server.clone()),
         move |watched, tick| {
             told.get_or_init(Accounts::of_this_thread);
-            progress.look(watched, tick.now.mono, tick.last);
+            let live = all.with(watched.live(tick.now.mono));
+            progress.look(watched, live.as_ref(), tick.now.mono, tick.last);
             if let Some(status) = &status {
-                status.set(watched.live(tick.now.mono));
+                status.set(live);
             }
             if let Some(snapshots) = &mut snapshots {
                 snapshots.look(watched, &tick);
@@ -140,23 +149,32 @@ pub(crate) fn measure(
     )
     .or_exit(Exit::Setup)?;
 
-    let work = Work {
-        client: client(config, allowed, &reached, &prepared),
-        phases,
-        session_key: plan.session_key(),
+    let common = Common {
+        config: Arc::new(config.clone()),
+        plan,
+        times: times.into(),
+        reached: reached.into(),
+        allowed,
         tls,
-        stamp_arrivals: config.stamps.kernel,
-        wait: config.wait,
-        core: config.core,
-        idle_timeout: config.limits.endpoint_response_idle_timeout,
-        run_timeout: config.limits.run_timeout,
+        together: Together::new(others.len() + 1),
+        lives,
+        stops: stops.clone(),
+        console: console.clone(),
+    };
+    let member =
+        (!others.is_empty()).then(|| (common.together.clone(), common.together.member(0), 0));
+    let others = Others::start(&common, &folder, others)?;
+    let work = Work {
+        together: member,
         clock,
         turns,
         fold,
         server,
+        ..work(&common, &prepared, phases, &share)
     };
     let reacted = reactor::run(work, Box::new(sink), &recorder, &stops, console);
-    let finished = recorder.finish();
+    let (reacted, finished) = others.join(reacted, recorder.finish());
+    stops.over();
     if let (Some(during), Some(asked)) = (during, &config.opprof) {
         during.end(asked, console);
     }
@@ -170,6 +188,32 @@ pub(crate) fn measure(
     let exit = outcome::report(&ended, finished, &aggregated, &folder, options, console);
     outlets.close(console);
     exit
+}
+
+/// The reactor's part in a run, without what is its own alone.
+pub(crate) fn work(
+    common: &Common,
+    prepared: &[Rc<RefCell<Prepared>>],
+    phases: Vec<PhaseConfig>,
+    share: &Shares,
+) -> Work {
+    let config = &common.config;
+    Work {
+        client: client(config, common.allowed, &common.reached, prepared, share),
+        phases,
+        session_key: common.plan.session_key(),
+        tls: common.tls.clone(),
+        stamp_arrivals: config.stamps.kernel,
+        together: None,
+        wait: config.wait,
+        core: config.core.map(|core| core + share.index as usize),
+        idle_timeout: config.limits.endpoint_response_idle_timeout,
+        run_timeout: config.limits.run_timeout,
+        clock: None,
+        turns: None,
+        fold: Arc::default(),
+        server: None,
+    }
 }
 
 /// When the phases that replay a recording send.
@@ -201,12 +245,15 @@ pub(crate) fn phases(
     prepared: &[Rc<RefCell<Prepared>>],
     times: &plan::Times,
     line: Option<&Line>,
+    shares: &Shares,
 ) -> Result<Vec<PhaseConfig>, Failure> {
-    let pairs = (0..).map(PhaseId).zip(config.phases.iter().zip(prepared).zip(times));
-    pairs
-        .map(|(id, ((phase, samples), times))| {
-            let clock = line.map(|line| line.hold(id));
-            plan::phase(config, phase, samples, times.as_ref(), clock)
+    prepared
+        .iter()
+        .zip(times)
+        .enumerate()
+        .map(|(place, (samples, times))| {
+            let clock = line.map(|line| line.hold(PhaseId(place as u16)));
+            plan::phase(config, place, shares, samples, times.as_ref(), clock)
         })
         .collect::<Result<_, _>>()
         .or_exit(Exit::Input)
@@ -283,13 +330,19 @@ fn host(reached: &[Reached], config: &Config) -> serde_json::Value {
     host
 }
 
-fn recorder_config(config: &Config, plan: &SessionPlan, folder: &RunFolder) -> RecorderConfig {
+pub(crate) fn recorder_config(
+    config: &Config,
+    plan: &SessionPlan,
+    folder: &RunFolder,
+    share: &Shares,
+) -> RecorderConfig {
     let mut recorder = RecorderConfig::new(plan.clone(), takt_net::anchor);
     recorder.cleaner = Some(Box::new(Scrubber::new(&config.secrets)));
     recorder.journal = config.journal.one_in.map(|number| JournalConfig {
+        number: share.index as u32,
         run: folder.path().to_owned(),
         keep: if number.get() == 1 { Keep::All } else { Keep::OneIn(number) },
-        size_cap: config.journal.size_cap,
+        size_cap: config.journal.size_cap.map(|cap| share.part(cap)),
     });
     recorder
 }
@@ -299,6 +352,7 @@ fn client(
     allowed: Option<usize>,
     reached: &[Reached],
     prepared: &[Rc<RefCell<Prepared>>],
+    share: &Shares,
 ) -> ClientConfig {
     let endpoint = &config.endpoint;
     let route = |(samples, phase): (&Rc<RefCell<Prepared>>, &Phase)| PhaseRoute {
@@ -319,12 +373,18 @@ fn client(
             })
             .collect(),
         balance: config.connections.balance,
-        max_connections: config.connections.max.into_iter().chain(allowed).min(),
+        max_connections: config
+            .connections
+            .max
+            .into_iter()
+            .chain(allowed)
+            .min()
+            .map(|most| share.part_or_one(most)),
         retry_stale: config.connections.retry_stale,
         connect_timeout: config.limits.connect_timeout,
         first_byte_timeout: config.limits.first_byte_timeout,
         request_timeout: config.limits.request_timeout,
-        warm_connections: plan::warm_connections(config, first),
+        warm_connections: share.part(plan::warm_connections(config, first) as u64) as usize,
         limits: takt_wire::Limits::default(),
         phases: prepared.iter().zip(&config.phases).map(route).collect(),
     }
@@ -333,14 +393,21 @@ fn client(
 /// Refuses cores that this process may not use, before anything is made.
 fn cores_are_there(config: &Config) -> Result<(), Failure> {
     let allowed = affinity::allowed().or_exit(Exit::Setup)?;
-    let asked = [("engine.core", config.core), ("engine.pacer_core", config.pacer_core)];
-    for (key, core) in asked {
-        if let Some(cpu) = core.filter(|cpu| !allowed.contains(cpu)) {
+    let reactors = cores(config).map(|core| ("engine.core", core));
+    let pacer = config.pacer_core.map(|core| ("engine.pacer_core", core));
+    for (key, cpu) in reactors.chain(pacer) {
+        if !allowed.contains(&cpu) {
             let error = PinError::NotAllowed { cpu, allowed };
             return Err(Failure::says(Exit::Input, format!("{key}: {error}")));
         }
     }
     Ok(())
+}
+
+/// The cores that the reactors are pinned to, if they are.
+fn cores(config: &Config) -> impl Iterator<Item = usize> {
+    let reactors = config.reactors as usize;
+    config.core.into_iter().flat_map(move |core| core..core + reactors)
 }
 
 /// A core that is not there is wrong input; one that the system refuses is not.

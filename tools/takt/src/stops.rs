@@ -23,8 +23,8 @@ pub(crate) struct Stops(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Signals that the session has not been told of.
-    untold: u32,
+    /// Stops so far that a session is told of, also one that comes later.
+    stops: u32,
     /// Somebody has asked for a stop without a signal.
     asked: bool,
     stage: Stage,
@@ -34,7 +34,8 @@ struct State {
 enum Stage {
     Nothing,
     Folder,
-    Session(Remote<SessionMsg>),
+    /// One of each reactor.
+    Sessions(Vec<Remote<SessionMsg>>),
     Over,
 }
 
@@ -42,7 +43,7 @@ impl Stops {
     /// Hears signals from now on.
     pub(crate) fn hear(console: &Console) -> std::io::Result<Self> {
         let stops =
-            Self(Arc::new(Mutex::new(State { untold: 0, asked: false, stage: Stage::Nothing })));
+            Self(Arc::new(Mutex::new(State { stops: 0, asked: false, stage: Stage::Nothing })));
         let (heard, console) = (stops.clone(), console.clone());
         signals::on_stop(move |nth, signal| heard.signal(nth, signal, &console))?;
         Ok(stops)
@@ -53,17 +54,20 @@ impl Stops {
         self.with(|state| state.stage = Stage::Folder);
     }
 
-    /// The session is there: it is told of what came before, and of what comes.
+    /// A session is there: it is told of what came before, and of what comes.
     pub(crate) fn tell(&self, session: Remote<SessionMsg>) {
         self.with(|state| {
-            for _ in 0..std::mem::take(&mut state.untold) {
+            for _ in 0..state.stops {
                 stop(&session);
             }
-            state.stage = Stage::Session(session);
+            match &mut state.stage {
+                Stage::Sessions(sessions) => sessions.push(session),
+                stage => *stage = Stage::Sessions(vec![session]),
+            }
         });
     }
 
-    /// The session has ended: what is left is the report.
+    /// All sessions have ended: what is left is the report.
     pub(crate) fn over(&self) {
         self.with(|state| state.stage = Stage::Over);
     }
@@ -75,10 +79,11 @@ impl Stops {
                 return false;
             }
             match &state.stage {
-                Stage::Nothing | Stage::Folder => state.untold += 1,
-                Stage::Session(session) => stop(session),
+                Stage::Nothing | Stage::Folder => {}
+                Stage::Sessions(sessions) => sessions.iter().for_each(stop),
                 Stage::Over => return false,
             }
+            state.stops += 1;
             console.warn(format!(
                 "asked to stop: at most {STOP_GRACE} for what is in flight; Ctrl-C to stop now"
             ));
@@ -101,9 +106,9 @@ impl Stops {
             }
             Stage::Folder => {
                 console.warn(format!("{name}: stopping before anything is sent"));
-                state.untold += 1;
+                state.stops += 1;
             }
-            Stage::Session(session) => {
+            Stage::Sessions(sessions) => {
                 if nth == 1 {
                     console.warn(format!(
                         "{name}: stopping, at most {STOP_GRACE} for what is in flight; once more \
@@ -112,7 +117,8 @@ impl Stops {
                 } else {
                     console.warn(format!("{name} again: giving up what is in flight"));
                 }
-                stop(session);
+                sessions.iter().for_each(stop);
+                state.stops += 1;
             }
         });
     }

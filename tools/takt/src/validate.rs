@@ -11,6 +11,7 @@ use crate::config::{self, Begin, Config, Load, Phase};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::forecast::{Forecast, forecasts};
+use crate::shares::Shares;
 use crate::{flags, outcome, run, samples};
 
 /// Checks a file and prints what it stands for.
@@ -23,7 +24,8 @@ pub(crate) fn validate(args: &ValidateArgs, console: &Console) -> Result<Exit, F
     console.hide(&config.secrets);
     let prepared = samples::prepare(&config, console).or_exit(Exit::Input)?;
     let times = run::times(&config, &prepared)?;
-    run::phases(&config, &prepared, &times, None)?;
+    let alone = Shares::alone(config.phases.len());
+    run::phases(&config, &prepared, &times, None, &alone)?;
     let forecasts = forecasts(&config, &prepared, &times);
     let mut text = match args.format {
         Format::Text => to_text(&config, &path.display().to_string(), &forecasts),

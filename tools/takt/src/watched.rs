@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
 #[cfg(feature = "zmq")]
 use takt_record::MetricsSnapshot;
 use takt_record::{
@@ -15,6 +16,7 @@ use takt_record::{
 use takt_report::{Live, RunFold};
 use takt_time::Nanos;
 
+use crate::console::Console;
 use crate::opprof::ServerShared;
 
 /// Something worth a line.
@@ -48,6 +50,20 @@ impl Watched {
     /// What is new since the last call.
     pub(crate) fn news(&self) -> Vec<News> {
         std::mem::take(&mut self.0.borrow_mut().news)
+    }
+
+    /// Says what is new of faults; of the rest another tells.
+    pub(crate) fn tell_faults(&self, console: &Console) {
+        for news in self.news() {
+            if let News::Bad(says) = news {
+                console.warn(says);
+            }
+        }
+    }
+
+    /// Adds what another reactor saw.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.0.get_mut().fold.merge(&other.into_fold());
     }
 
     /// The running phase.
@@ -137,6 +153,11 @@ impl Inner {
                     if n > 0 {
                         says.push_str(&format!(", {n} {what}"));
                     }
+                }
+                let plan = self.fold.plan();
+                let reactors = plan.config.pointer("/engine/reactors").and_then(Value::as_u64);
+                if let Some(count) = reactors.filter(|count| *count > 1) {
+                    says.push_str(&format!(" by one of {count} reactors"));
                 }
                 if state != PhaseState::Complete {
                     return self.news.push(News::Bad(says));

@@ -229,6 +229,12 @@ pub(crate) static ENGINE: Level = Level {
         key("wait", "`park`, `guard`, `guard:500us` or `spin`", "guard", "how the reactor waits"),
         key("core", "whole number", "not pinned", "core that the reactor's thread is pinned to"),
         key(
+            "reactors",
+            "whole number",
+            "1",
+            "threads that drive the load, on `core` and those behind it; each has a part of the arrivals or places",
+        ),
+        key(
             "pacer",
             "`inline`, `thread` or `process`",
             "inline",

@@ -23,6 +23,7 @@ mod order;
 mod pacer;
 mod phase;
 mod publish;
+mod reactors;
 mod reader;
 mod reference;
 mod resolved;
@@ -77,8 +78,10 @@ pub(crate) struct Config {
     pub(crate) endpoint: EndpointConfig,
     /// How the reactor waits.
     pub(crate) wait: WaitMode,
-    /// The core that the reactor's thread is pinned to.
+    /// The core that the reactor's thread is pinned to; a further reactor to the one behind it, and so on.
     pub(crate) core: Option<usize>,
+    /// How many reactors drive the load.
+    pub(crate) reactors: u32,
     /// Who waits for the moments of a schedule.
     pub(crate) pacer: Pacer,
     /// The core that it is pinned to, when it is not the reactor.
@@ -188,6 +191,7 @@ impl Config {
             endpoint,
             wait,
             core,
+            reactors: reactors::read(&root, pacer, &phases, &publish)?,
             pacer,
             pacer_core,
             stamps,

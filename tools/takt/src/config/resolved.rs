@@ -32,6 +32,7 @@ impl Config {
             "engine": {
                 "wait": self.wait.to_string(),
                 "core": self.core,
+                "reactors": self.reactors,
                 "pacer": self.pacer.word(),
                 "pacer_core": self.pacer_core,
                 "rx_timestamps": self.stamps.words().0,

@@ -56,7 +56,7 @@ pub(crate) fn start(
 fn settle(config: &Config) -> Result<(), Failure> {
     match (config.pacer_core, config.core) {
         (Some(own), _) => crate::run::pin(Some(own)),
-        (None, Some(reactor)) => affinity::keep_off(reactor).or_exit(Exit::Setup),
+        (None, Some(reactor)) => affinity::keep_off([reactor]).or_exit(Exit::Setup),
         (None, None) => Ok(()),
     }
 }

@@ -115,7 +115,7 @@ impl Trials {
         // A process inherits the cores of the thread that starts it; this one then looks on from elsewhere.
         affinity::unpinned().or_exit(Exit::Setup)?;
         let mut child = Running(command.spawn().or_exit(Exit::Setup)?);
-        affinity::keep_off(self.core).or_exit(Exit::Setup)?;
+        affinity::keep_off([self.core]).or_exit(Exit::Setup)?;
         let stdout = child.0.stdout.take().map(read);
         let stderr = child.0.stderr.take().map(read);
         let until = Instant::now() + span + PATIENCE;

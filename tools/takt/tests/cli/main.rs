@@ -31,6 +31,7 @@ mod pacer;
 mod probe;
 #[cfg(feature = "zmq")]
 mod publish;
+mod reactors;
 mod replay;
 mod report;
 mod runs;
