@@ -78,7 +78,7 @@ impl Others {
         let threads = shares.into_iter().zip(recorders).map(|(share, (sink, recorder, fold))| {
             let (common, name) = (common.clone(), format!("takt-reactor-{}", share.index));
             thread::Builder::new().name(name).spawn(move || {
-                let ended = react(&common, share, fold, sink, &recorder);
+                let ended = react(&common, &share, fold, sink, &recorder);
                 Other { ended, recorder }
             })
         });
@@ -98,7 +98,7 @@ impl Others {
                     finished = merged(finished, other.recorder.finish());
                 }
                 Err(panic) => {
-                    ended = worse(ended, Ok(Ended::Panicked(panic_words(panic.as_ref()))))
+                    ended = worse(ended, Ok(Ended::Panicked(panic_words(panic.as_ref()))));
                 }
             }
         }
@@ -144,7 +144,7 @@ fn recorder(
 
 fn react(
     common: &Common,
-    share: Shares,
+    share: &Shares,
     fold: Arc<OnceLock<Accounts>>,
     sink: RingSink,
     recorder: &RecorderHandle<Watched>,
@@ -154,11 +154,11 @@ fn react(
     // What there is to say of the samples was said by the first reactor.
     let quiet = OutputArgs { format: Format::Text, quiet: true, log_level: LogLevel::Error };
     let prepared = samples::prepare(&common.config, &Console::new(quiet)).or_exit(Exit::Input)?;
-    let phases = run::phases(&common.config, &prepared, &common.times, None, &share)?;
+    let phases = run::phases(&common.config, &prepared, &common.times, None, share)?;
     let work = Work {
         together: Some((common.together.clone(), member, share.index as usize)),
         fold,
-        ..run::work(common, &prepared, phases, &share)
+        ..run::work(common, &prepared, phases, share)
     };
     reactor::run(work, Box::new(sink), recorder, &common.stops, &common.console)
 }
