@@ -179,6 +179,7 @@ fn what_only_one_reactor_can_do_is_refused() {
     for (reactors, args, says) in [
         ("2", vec!["--set", "engine.pacer=thread"], "each reactor waits for itself"),
         ("2", vec!["--set", "publish.events=ipc:///tmp/x"], "with `publish`"),
+        ("2", vec!["--set", "opprof.records=steps.jsonl"], "`opprof`"),
         ("2", vec!["--turn-records", "turns"], "records of one reactor"),
         ("200", vec!["--set", "engine.core=0"], "engine.core"),
         ("0", vec![], "engine.reactors"),
