@@ -73,7 +73,7 @@ impl Progress {
         if due {
             // Not at once: the phase has just been announced.
             if self.last_line.replace(now).is_some() {
-                let (phase, done) = (live.phase, live.completed);
+                let (phase, done) = (&live.phase, live.completed);
                 self.console.info(format!("  {phase}: {done} done, {}", status(live, goal)));
             }
         }
