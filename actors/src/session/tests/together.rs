@@ -264,7 +264,7 @@ fn a_session_that_fails_ends_the_others_and_nobody_waits_for_it() {
                 At(
                     at_ms,
                     Some(Box::new(move || {
-                        session.send(SessionMsg::TransportFailed("gone".into()))
+                        session.send(SessionMsg::TransportFailed("gone".into()));
                     })),
                 ),
                 2,
