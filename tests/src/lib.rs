@@ -5,4 +5,5 @@
 #![forbid(unsafe_code)]
 
 pub mod conformance;
+pub mod mutants;
 pub mod sim;
