@@ -107,7 +107,8 @@ CONF
   nginx -c "$out/nginx.conf" 2>"$out/nginx.err" & nginx_pid=$!
   for _ in $(seq 50); do curl -s -m 1 -o /dev/null "http://127.0.0.1:$plain/" && break; sleep 0.1; done
   measure "$name+nginx-buffers" "http://127.0.0.1:$plain" "$model" "$tokenizer"
-  if "$TAKT" run --help | grep -q -- --cacert; then
+  help=$("$TAKT" run --help)
+  if [[ $help == *--cacert* ]]; then
     measure "$name+nginx-tls" "https://localhost:$secure" "$model" "$tokenizer" --cacert "$out/cert.pem"
   else
     echo "$name+nginx-tls: skipped, this takt has no TLS"

@@ -53,7 +53,10 @@ class Served:
         self.listener.close()
         got = b""
         while b"\r\n\r\n" not in got or not got.endswith(b"{}"):
-            got += connection.recv(65536)
+            piece = connection.recv(65536)
+            if not piece:
+                return
+            got += piece
         for at in range(0, len(self.wire), 1000):
             connection.sendall(self.wire[at : at + 1000])
         if self.end == "reset":
@@ -96,8 +99,10 @@ def by_curl(served, api):
     asked = ["curl", "-sSN", "--http1.1", "--http0.9", "-m", "10", "-d", "{}", "-w", "%{stderr}status=%{http_code}\n", url]
     done = subprocess.run(asked, capture_output=True)
     said = done.stderr.decode(errors="replace")
-    status = int(re.search(r"status=(\d+)", said)[1]) or None
-    return status, done.stdout, None if done.returncode == 0 else f"exit {done.returncode}: {said.splitlines()[0]}"
+    found = re.search(r"status=(\d+)", said)
+    status = int(found[1]) or None if found else None
+    words = said.splitlines()[0] if said else "no word"
+    return status, done.stdout, None if done.returncode == 0 else f"exit {done.returncode}: {words}"
 
 
 def event_data(body):

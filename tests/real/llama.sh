@@ -48,13 +48,14 @@ capture=
 if command -v tcpdump >/dev/null; then
   tcpdump -i lo -s 0 -B 8192 -w "$out/lo.pcap" "tcp port $port" 2>/dev/null & capture=$!
   sleep 1
+  kill -0 "$capture" 2>/dev/null || { capture=; echo "packets: not compared, tcpdump may not"; }
+else
+  echo "packets: not compared, there is no tcpdump"
 fi
 run rate --rate 50 --requests 500 --stream
 if [ -n "$capture" ]; then
   sleep 1; kill "$capture"; wait "$capture" || true
   python3 tests/real/ttft_from_packets.py "$out/lo.pcap" "$port" "$out/rate.json" || failed=1
-else
-  echo "packets: not compared, there is no tcpdump"
 fi
 run closed --concurrency 8 --requests 500 --stream
 run not-streamed --concurrency 8 --requests 200 --no-stream

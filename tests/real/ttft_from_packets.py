@@ -62,6 +62,8 @@ def main():
     capture, port, result = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     limit = float(sys.argv[4]) if len(sys.argv) > 4 else 1.0
     times = first_token_times(capture, port)
+    if not times:
+        sys.exit(f"{capture}: no first token of a stream on port {port}")
     with open(result) as file:
         phases = json.load(file)["phases"]
     ttft = next(p for p in phases if p["type"] == "performance")["ttft_ms"]["from_send"]

@@ -83,8 +83,8 @@ impl Sockets {
         let mut stream = Stream::new(attempt.fd, attempt.family, state);
         stream.tls = tls;
         if self.arrivals.wanted && stream.family == Family::Tcp {
-            self.arrivals.ask(stream.fd.as_fd())?;
-            stream.stamped = true;
+            // What the kernel does not stamp has no stamp; the request is none the worse.
+            stream.stamped = self.arrivals.ask(stream.fd.as_fd()).is_ok();
         }
         let id = match attempt.outcome {
             Outcome::UnderWay => self.add_stream(stream)?,

@@ -140,7 +140,7 @@ impl BodyBuilder {
         self.prompt(&mut out, prompt, row)?;
         let prompt_end = out.len();
         if self.api == Api::SglangGenerate {
-            let sampling = sampling::sampling(self.maps(row))?;
+            let sampling = sampling::sampling(self.maps(row));
             if !sampling.is_empty() {
                 entry(&mut out, sampling::KEY, &Value::Object(sampling));
             }

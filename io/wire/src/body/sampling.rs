@@ -13,20 +13,22 @@ pub(super) fn takes(key: &str) -> bool {
     key == KEY || name_of(key).is_some()
 }
 
-/// The object, from maps of parameters of which later ones count more. A null leaves a parameter out.
-pub(super) fn sampling(
-    maps: [Option<&Map<String, Value>>; 3],
-) -> Result<Map<String, Value>, BodyError> {
+/// The object, from maps of parameters of which later ones count more. Within a map the name that is meant for
+/// here counts most, as everywhere. A null leaves a parameter out.
+pub(super) fn sampling(maps: [Option<&Map<String, Value>>; 3]) -> Map<String, Value> {
     let mut sampling = Map::new();
     for map in maps.into_iter().flatten() {
         if let Some(Value::Object(inner)) = map.get(KEY) {
             sampling.extend(inner.clone());
         }
-        let named = map.iter().filter_map(|(key, value)| Some((name_of(key)?, value)));
-        sampling.extend(named.map(|(name, value)| (name.to_owned(), value.clone())));
+        for (key, name) in RENAMED.into_iter().chain(SAME.map(|name| (name, name))) {
+            if let Some(value) = map.get(key) {
+                sampling.insert(name.to_owned(), value.clone());
+            }
+        }
     }
     sampling.retain(|_, value| !value.is_null());
-    Ok(sampling)
+    sampling
 }
 
 /// Refuses what cannot be sent so, or whose answer could not be read.
@@ -56,6 +58,7 @@ fn name_of(key: &str) -> Option<&'static str> {
     renamed.or_else(|| SAME.iter().find(|name| **name == key).copied())
 }
 
+/// Of two names for one thing the later one counts more.
 const RENAMED: [(&str, &str); 4] = [
     ("max_tokens", "max_new_tokens"),
     ("max_completion_tokens", "max_new_tokens"),

@@ -178,6 +178,15 @@ fn sglang_has_its_parameters_in_an_object_and_under_its_names() {
         )
     );
     assert_eq!(built(&new(), &text("x"), json!({})), r#"{"text":"x","stream":true}"#);
+    // Of several names for one thing the one that is nearest counts, whatever the alphabet says.
+    let mut names = json!({"max_tokens": 1, "max_completion_tokens": 2, "max_new_tokens": 3});
+    for (most, left_out) in [(3, "max_new_tokens"), (2, "max_completion_tokens"), (1, "max_tokens")]
+    {
+        let expect = format!("{{\"max_new_tokens\":{most}}}");
+        let body = built(&new(), &text("x"), names.clone());
+        assert!(body.contains(&expect), "{body}");
+        names.as_object_mut().expect("an object").remove(left_out);
+    }
     for (extra, says) in [
         (json!({"n": 2}), "answers several samples with a list"),
         (json!({"sampling_params": {"n": 2}}), "answers several samples with a list"),

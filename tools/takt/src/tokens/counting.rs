@@ -50,13 +50,25 @@ impl<'a, F: Fn(&str) -> Option<u32> + Sync> Counting<'a, F> {
     fn end(&mut self, done: &Completed) {
         let text = self.open.remove(&done.key);
         if done.outcome != Outcome::Ok || !self.is_counted(done.key) {
-            return self.window.push(Held::Record(Record::Completed(*done)));
+            return self.hold(Held::Record(Record::Completed(*done)));
         }
         // An answer of no text has no records of it.
         let text = text.unwrap_or_default();
         self.text_bytes += text.len();
-        self.window.push(Held::Success(*done, self.texts.len()));
+        let place = self.texts.len();
         self.texts.push(text);
+        self.hold(Held::Success(*done, place));
+    }
+
+    /// Takes into the window what has to wait for a count before it, and counts when that is full.
+    fn hold(&mut self, held: Held) {
+        match held {
+            Held::Record(record) if self.texts.is_empty() => return self.fold.fold(&record),
+            held => self.window.push(held),
+        }
+        if self.text_bytes >= WINDOW_BYTES || self.window.len() >= WINDOW_RECORDS {
+            self.hand_on();
+        }
     }
 
     /// Counts the texts of the window and hands its records on.
@@ -94,13 +106,7 @@ impl<F: Fn(&str) -> Option<u32> + Sync> Fold for Counting<'_, F> {
                 }
                 return;
             }
-            Record::Completed(done) => {
-                self.end(&done);
-                if self.text_bytes >= WINDOW_BYTES || self.window.len() >= WINDOW_RECORDS {
-                    self.hand_on();
-                }
-                return;
-            }
+            Record::Completed(done) => return self.end(&done),
             Record::Error { .. } => {
                 // Its message is the journal's.
                 self.hand_on();
@@ -115,7 +121,7 @@ impl<F: Fn(&str) -> Option<u32> + Sync> Fold for Counting<'_, F> {
             Record::Clock(record) => Record::Clock(record),
             Record::Health(record) => Record::Health(record),
         };
-        self.window.push(Held::Record(held));
+        self.hold(Held::Record(held));
     }
 }
 
@@ -161,7 +167,7 @@ const PARALLEL_FROM: usize = 64;
 mod tests {
     use takt_record::{
         Issued, PhaseEvent, PhaseId, PhaseKind, PhasePlan, PhaseRecord, SessionPlan, Text,
-        TextKind, Times, TokenCounts, Tokens, TokensCounted,
+        TextKind, Times, Token, TokenCounts, Tokens, TokensCounted,
     };
     use takt_report::Limits;
     use takt_time::Nanos;
@@ -293,6 +299,12 @@ mod tests {
                 kind,
                 text: &text,
             }));
+            // Now and then a long stream goes on while nothing ends.
+            let tokens = if ordinal % 5_000 == 2_500 { WINDOW_RECORDS * 3 } else { 1 };
+            for _ in 0..tokens {
+                counting.fold(&Record::Token(token(key(ordinal))));
+                records = records.max(counting.window.len());
+            }
             for ordinal in ends.into_iter().chain((ordinal % 100 == 1).then(|| ordinal - 1)) {
                 counting.fold(&Record::Completed(completed(key(ordinal), Times::default(), None)));
             }
@@ -306,6 +318,19 @@ mod tests {
             "{records} {bytes}"
         );
         assert!(bytes > WINDOW_BYTES / 2, "the window was never full: {bytes}");
+    }
+
+    fn token(key: RequestKey) -> Token {
+        Token {
+            at: Nanos::ZERO,
+            key,
+            first: false,
+            tokens: None,
+            content: true,
+            reasoning: false,
+            tool_call: false,
+            coalesced: false,
+        }
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn an_interrupted_window_is_stopped_all_the_same() {
     let url = mock.url();
     let args = ["opprof", "window", "--url", &url, "--traces", "kineto", "--records", "records"];
     let mut long = Running::start(&bench, &[&args[..], &["--steps", "1000000"]].concat());
-    long.wait_for("the configuration that works");
+    long.wait_for("windows are to be taken");
     long.signal("INT");
     long.wait_for("the profiler is being stopped");
     let done = long.done();

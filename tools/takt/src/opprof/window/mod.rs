@@ -45,7 +45,7 @@ pub(crate) fn window(args: &WindowArgs, console: &Console) -> Result<Exit, Failu
     console.hide(&config.secrets);
     let records = args.records.as_deref().map(|folder| (folder, args.engine.as_deref()));
     let mut controller = Controller::new(&config, &windows, records, stop.clone(), console)?;
-    console.info(ADVICE);
+    console.info(format!("{} windows are to be taken", args.windows));
     let path = args.manifest.clone().unwrap_or_else(|| args.traces.join(manifest::NAME));
     let mut manifest = manifest::read(&path).or_exit(Exit::Input)?;
     for place in 1..=args.windows {
@@ -61,6 +61,7 @@ pub(crate) fn window(args: &WindowArgs, console: &Console) -> Result<Exit, Failu
         manifest.windows.push(entry);
         manifest::write(&path, &manifest).or_exit(Exit::Internal)?;
         if let Some(problem) = problem.filter(|_| !stop.asked()) {
+            console.info(ADVICE);
             return Err(Failure::says(
                 Exit::Failed,
                 format!("window {place} does not count: {problem}"),
