@@ -2,6 +2,8 @@
 
 use takt_time::Span;
 
+use super::random::Chance;
+
 /// The network of a world: the same for all of its connections, both ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -65,6 +67,49 @@ pub struct Faults {
 }
 
 impl Link {
+    /// One of many kinds; where it is `peaceful`, nothing goes wrong.
+    #[must_use]
+    pub fn draw(c: &mut Chance, peaceful: bool) -> Self {
+        let latency = match c.between(0, 9) {
+            0 => Span::ZERO,
+            _ => c.span(Span::from_nanos(1), Span::from_millis(30)),
+        };
+        let mut link = Self::flawless(latency);
+        let most = c.magnitude(1, 1460) as usize;
+        link.cuts = match c.between(0, 2) {
+            0 => Cuts::None,
+            _ => Cuts::Apart(most),
+        };
+        link.faults.needless_readable = c.pick(&[0, 0, 100, 500]);
+        link.backlog = c.pick(&[4096, 4096, 128, 4, 1]);
+        if c.coin() {
+            // Exact: see [`Link::is_exact`].
+            return link;
+        }
+        if c.coin() {
+            link.cuts = Cuts::Spaced(most, c.span(Span::from_nanos(1), Span::from_micros(200)));
+        }
+        if c.per_mille(300) {
+            link.jitter = c.span(Span::from_nanos(1), Span::from_millis(20));
+        }
+        if c.per_mille(300) {
+            link.bytes_per_s = Some(c.magnitude(20_000, 1_000_000_000));
+        }
+        if c.per_mille(400) {
+            link.send_buffer = c.magnitude(64, 64 << 10) as usize;
+        }
+        if c.per_mille(400) {
+            link.receive_buffer = c.magnitude(64, 64 << 10) as usize;
+        }
+        if c.per_mille(150) {
+            link.call_cost = c.span(Span::from_nanos(20), Span::from_micros(20));
+        }
+        if !peaceful {
+            link.faults = faults(c, link.faults.needless_readable);
+        }
+        link
+    }
+
     /// A flawless network: nothing but `latency`.
     #[must_use]
     pub fn flawless(latency: Span) -> Self {
@@ -138,3 +183,25 @@ impl Faults {
 
 /// A buffer that no request or answer of a scenario fills.
 const LARGE: usize = 1 << 20;
+
+fn faults(c: &mut Chance, needless_readable: u32) -> Faults {
+    let mut often = || if c.per_mille(300) { c.magnitude(1, 300) as u32 } else { 0 };
+    let mut faults = Faults {
+        refused: often(),
+        black_hole: often() / 4,
+        no_descriptor: often() / 4,
+        reset_at_byte: often(),
+        end_at_byte: often(),
+        stall_at_byte: often(),
+        reset_at_time: often(),
+        short_write: often(),
+        needless_readable,
+        ..Faults::default()
+    };
+    faults.accident_bytes = c.magnitude(1, 30_000);
+    faults.longest_stall = match c.between(0, 3) {
+        0 => Span::MAX,
+        _ => c.span(Span::from_micros(1), Span::from_secs(5)),
+    };
+    faults
+}

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use serde_json::Value;
 use takt_actors::planned::{Plan, Planned};
@@ -19,7 +20,7 @@ use takt_mock::{Counts, Server, ServerConfig};
 use takt_record::{
     Blame, ConversationsPlan, ErrorKind, FailedBy, Failure, PhasePlan, Publisher, PublisherConfig,
     PublisherCounters, RampRates, RequestKey, ResultDoc, SessionEvent, SessionPlan,
-    SharedPublisher, Stage,
+    SharedPublisher, Stage, WindowEvent,
 };
 use takt_time::{Nanos, Span};
 use takt_wire::{Api, Limits};
@@ -125,6 +126,7 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
         let session = session.clone();
         warm.when_warm(move |_| session.send(SessionMsg::Begin));
     }
+    client.spawn(Profiler::new(session.clone(), &scenario.windows), 64);
     client.spawn(Stopper { session, stops: scenario.stops.clone() }, 8);
 
     let started = world.now();
@@ -429,6 +431,34 @@ impl Actor for Stopper {
 
     fn handle(&mut self, (): (), _cx: &mut Context<'_, Self>) {
         self.session.send(SessionMsg::Stop);
+    }
+}
+
+/// Tells the session of profiler windows, as whoever takes them would.
+struct Profiler {
+    session: Addr<SessionMsg>,
+    windows: Vec<Span>,
+    told: SyncSender<Nanos>,
+}
+
+impl Profiler {
+    fn new(session: Addr<SessionMsg>, windows: &[Span]) -> Self {
+        Self { session, windows: windows.to_vec(), told: sync_channel(0).0 }
+    }
+}
+
+impl Actor for Profiler {
+    type Msg = WindowEvent;
+
+    fn started(&mut self, cx: &mut Context<'_, Self>) {
+        let events = [WindowEvent::Opened, WindowEvent::Closed].into_iter().cycle();
+        for (&after, event) in self.windows.iter().zip(events) {
+            cx.call_at(cx.now() + after, event);
+        }
+    }
+
+    fn handle(&mut self, event: WindowEvent, _cx: &mut Context<'_, Self>) {
+        self.session.send(SessionMsg::Window(event, self.told.clone()));
     }
 }
 

@@ -13,7 +13,7 @@ use takt_mock::{
 use takt_record::PhaseKind;
 use takt_time::Span;
 
-use super::link::{Cuts, Faults, Link};
+use super::link::{Cuts, Link};
 use super::random::{Chance, Purpose};
 use super::talks::{CONTEXT, Talks};
 
@@ -30,6 +30,8 @@ pub struct Scenario {
     pub phases: Vec<Phase>,
     /// When the session is told to stop, counted from its start.
     pub stops: Vec<Span>,
+    /// When profiler windows of the servers open and close in turn, counted from its start.
+    pub windows: Vec<Span>,
     /// How long a stop waits.
     pub stop_grace: Span,
     /// See [`takt_actors::SessionConfig`].
@@ -176,7 +178,7 @@ impl Scenario {
         let mut chance = Chance::new(seed, Purpose::Scenario);
         let c = &mut chance;
         let peaceful = c.per_mille(400);
-        let link = link(c, peaceful);
+        let link = Link::draw(c, peaceful);
         let count = c.size(1, 4);
         let mut phases: Vec<Phase> = (0..count).map(|n| phase(c, n + 1 == count)).collect();
         // From a stream of its own: everything else stays what it was for the seed.
@@ -218,12 +220,20 @@ impl Scenario {
             transport,
             phases,
             stops,
+            windows: Vec::new(),
             stop_grace,
             idle_timeout,
             run_timeout,
             records,
         };
         scenario.limit(c);
+        if c.per_mille(250) {
+            let mut at = Span::ZERO;
+            for _ in 0..c.size(1, 6) {
+                at += c.span(Span::from_nanos(1), Span::from_secs(2));
+                scenario.windows.push(at);
+            }
+        }
         scenario
     }
 
@@ -290,6 +300,7 @@ impl Scenario {
             transport: Transport::Http(Box::new(http)),
             phases: vec![phase],
             stops: Vec::new(),
+            windows: Vec::new(),
             stop_grace: Span::from_secs(10),
             idle_timeout: None,
             run_timeout: None,
@@ -351,69 +362,6 @@ impl Phase {
             _ => self.samples,
         }
     }
-}
-
-fn link(c: &mut Chance, peaceful: bool) -> Link {
-    let latency = match c.between(0, 9) {
-        0 => Span::ZERO,
-        _ => c.span(Span::from_nanos(1), Span::from_millis(30)),
-    };
-    let mut link = Link::flawless(latency);
-    let most = c.magnitude(1, 1460) as usize;
-    link.cuts = match c.between(0, 2) {
-        0 => Cuts::None,
-        _ => Cuts::Apart(most),
-    };
-    link.faults.needless_readable = c.pick(&[0, 0, 100, 500]);
-    link.backlog = c.pick(&[4096, 4096, 128, 4, 1]);
-    if c.coin() {
-        // Exact: see [`Link::is_exact`].
-        return link;
-    }
-    if c.coin() {
-        link.cuts = Cuts::Spaced(most, c.span(Span::from_nanos(1), Span::from_micros(200)));
-    }
-    if c.per_mille(300) {
-        link.jitter = c.span(Span::from_nanos(1), Span::from_millis(20));
-    }
-    if c.per_mille(300) {
-        link.bytes_per_s = Some(c.magnitude(20_000, 1_000_000_000));
-    }
-    if c.per_mille(400) {
-        link.send_buffer = c.magnitude(64, 64 << 10) as usize;
-    }
-    if c.per_mille(400) {
-        link.receive_buffer = c.magnitude(64, 64 << 10) as usize;
-    }
-    if c.per_mille(150) {
-        link.call_cost = c.span(Span::from_nanos(20), Span::from_micros(20));
-    }
-    if !peaceful {
-        link.faults = faults(c, link.faults.needless_readable);
-    }
-    link
-}
-
-fn faults(c: &mut Chance, needless_readable: u32) -> Faults {
-    let mut often = || if c.per_mille(300) { c.magnitude(1, 300) as u32 } else { 0 };
-    let mut faults = Faults {
-        refused: often(),
-        black_hole: often() / 4,
-        no_descriptor: often() / 4,
-        reset_at_byte: often(),
-        end_at_byte: often(),
-        stall_at_byte: often(),
-        reset_at_time: often(),
-        short_write: often(),
-        needless_readable,
-        ..Faults::default()
-    };
-    faults.accident_bytes = c.magnitude(1, 30_000);
-    faults.longest_stall = match c.between(0, 3) {
-        0 => Span::MAX,
-        _ => c.span(Span::from_micros(1), Span::from_secs(5)),
-    };
-    faults
 }
 
 fn phase(c: &mut Chance, last: bool) -> Phase {

@@ -48,6 +48,7 @@ struct Tally {
     unanswered: u64,
     late: u64,
     retried: u64,
+    profiled: u64,
     errors: BTreeMap<ErrorKind, u64>,
     output: u64,
     events: u64,
@@ -96,7 +97,7 @@ impl Sum {
 }
 
 impl Tally {
-    fn take(&mut self, life: Life<'_>, done: &Completed, late: bool) {
+    fn take(&mut self, life: Life<'_>, done: &Completed, late: bool, profiled: bool) {
         self.issued += 1;
         if late {
             self.late += 1;
@@ -104,7 +105,8 @@ impl Tally {
         }
         let times = &done.times;
         self.retried += u64::from(done.attempts > 1);
-        if times.scheduled.is_some() {
+        self.profiled += u64::from(profiled);
+        if times.scheduled.is_some() && !profiled {
             self.lateness.take(times.scheduled, times.sent);
         }
         match done.outcome {
@@ -113,6 +115,7 @@ impl Tally {
                 *self.errors.entry(failure.kind).or_default() += 1;
             }
             Outcome::Unanswered => self.unanswered += 1,
+            Outcome::Ok if profiled => self.succeeded += 1,
             Outcome::Ok => {
                 self.succeeded += 1;
                 self.latency.take(times.sent, Some(times.end));
@@ -145,6 +148,17 @@ impl Tally {
     }
 }
 
+/// When servers were profiled, from the first moment to the last.
+fn windows(ran: &Ran) -> Vec<(Nanos, Nanos)> {
+    let events = ran.records.iter().filter_map(|record| match record {
+        Kept::Window(window) => Some(window.at),
+        _ => None,
+    });
+    let events: Vec<Nanos> = events.collect();
+    let window = |ends: &[Nanos]| (ends[0], ends.get(1).copied().unwrap_or(Nanos::MAX));
+    events.chunks(2).map(window).collect()
+}
+
 fn phase(ran: &Ran, lives: &Lives<'_>, number: usize, said: &PhaseResult, found: &mut Found) {
     let ended = ran.records.iter().position(|record| match record {
         Kept::Phase(phase) if usize::from(phase.phase.0) == number => {
@@ -152,10 +166,16 @@ fn phase(ran: &Ran, lives: &Lives<'_>, number: usize, said: &PhaseResult, found:
         }
         _ => false,
     });
+    let windows = windows(ran);
     let mut tally = Tally::default();
     let own = lives.of_phase(PhaseId(number as u16));
     for Whole { life, done, end, .. } in own.filter_map(Life::whole) {
-        tally.take(life, done, ended.is_some_and(|ended| end > ended));
+        let profiled = windows.iter().any(|&(opened, closed)| {
+            let times = &done.times;
+            let due = times.scheduled.unwrap_or(times.issued).min(times.issued);
+            due <= closed && times.end >= opened
+        });
+        tally.take(life, done, ended.is_some_and(|ended| end > ended), profiled);
     }
     let of = |what: &str| format!("report of phase {number}: {what}");
     for (what, is, should) in [
@@ -166,6 +186,7 @@ fn phase(ran: &Ran, lives: &Lives<'_>, number: usize, said: &PhaseResult, found:
         ("unanswered", said.unanswered, tally.unanswered),
         ("late", said.late, tally.late),
         ("retried", said.retried, tally.retried),
+        ("profiled", said.profiled, tally.profiled),
         ("sum", said.completed + said.unanswered + said.late, said.issued),
     ] {
         found.same(is, should, || of(what));

@@ -182,3 +182,74 @@ const LOOKS: u32 = 20;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A record has a thousand bytes.
 const LINE_MAX: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn copied(contents: &[u8], skip: u64, gzip: bool) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, target) = (folder.path().join("from"), folder.path().join("to"));
+        if gzip {
+            let mut out = GzEncoder::new(File::create(&path).unwrap(), Compression::fast());
+            out.write_all(contents).unwrap();
+            out.finish().unwrap();
+        } else {
+            fs::write(&path, contents).unwrap();
+        }
+        let any = copy_from(&path, skip, &target).unwrap();
+        assert_eq!(any, target.exists());
+        any.then(|| fs::read_to_string(target).unwrap())
+    }
+
+    #[test]
+    fn whole_lines_of_the_run_are_copied_from_plain_and_from_compressed_files() {
+        let text = b"one\ntwo\nthree\nfo";
+        for gzip in [false, true] {
+            for (skip, want) in [
+                (0, Some("one\ntwo\nthree\n")),
+                (4, Some("two\nthree\n")),
+                // Begun before the run.
+                (5, Some("three\n")),
+                (14, None),
+                (15, None),
+                (900, None),
+            ] {
+                assert_eq!(copied(text, skip, gzip).as_deref(), want, "{skip} {gzip}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_footer_goes_with_its_whole_file_alone() {
+        let text = b"one\ntwo\n{\"schema\":1,\"footer\":true}\n";
+        assert_eq!(copied(text, 4, false).as_deref(), Some("two\n"));
+        assert_eq!(copied(text, 0, false).unwrap().lines().count(), 3);
+    }
+
+    #[test]
+    fn what_was_there_before_is_left_out_and_a_file_that_was_rotated_is_found_again() {
+        let (folder, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("opprof-v1-dp0-pid1-5.jsonl"), "old\n").unwrap();
+        fs::write(path("opprof-v1-dp0-pid1-4.jsonl.gz"), "closed long ago").unwrap();
+        fs::write(path("windows.json"), "{}").unwrap();
+        let records = Records::begin(folder.path()).unwrap();
+        // Rotated: the file is compressed, another one goes on.
+        fs::remove_file(path("opprof-v1-dp0-pid1-5.jsonl")).unwrap();
+        let file = File::create(path("opprof-v1-dp0-pid1-5.jsonl.gz")).unwrap();
+        let mut out = GzEncoder::new(file, Compression::fast());
+        out.write_all(b"old\nnew\n").unwrap();
+        out.finish().unwrap();
+        fs::write(path("opprof-v1-dp0-pid1-6.jsonl"), "newer\n").unwrap();
+        let mut copied = records.copy(into.path()).unwrap();
+        copied.sort();
+        let texts: Vec<_> = copied.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        assert_eq!(texts, ["new\n", "newer\n"]);
+        let problems = Records::begin(folder.path()).unwrap().collect(into.path(), None);
+        assert!(problems[0].contains("the server wrote none"), "{problems:?}");
+    }
+}

@@ -163,6 +163,7 @@ impl During {
             apart: windows.apart,
             manifest: windows.traces.join(MANIFEST),
             console: console.clone(),
+            failures: 0,
         };
         let work = move || {
             // When that fails the thread shares a core.
@@ -240,6 +241,8 @@ struct Taker {
     apart: Span,
     manifest: PathBuf,
     console: Console,
+    /// Windows in a row that could not be taken.
+    failures: u32,
 }
 
 impl Taker {
@@ -275,6 +278,7 @@ impl Taker {
         let taken = self.controller.window(ranks);
         let goes_on = match taken {
             Ok(entry) => {
+                self.failures = 0;
                 self.shared.with(|side| fill(side.windows.last_mut(), &entry));
                 for problem in &entry.problems {
                     let says = format!("window of phase {phase} does not count: {problem}");
@@ -295,7 +299,7 @@ impl Taker {
         goes_on
     }
 
-    fn not_taken(&self, number: u32, phase: &str, failure: &Failure) -> bool {
+    fn not_taken(&mut self, number: u32, phase: &str, failure: &Failure) -> bool {
         let opened = self.shared.with(|side| side.windows.last().and_then(|w| w.opened_ns));
         let stuck = self.shared.with(|side| {
             side.windows.last().is_some_and(|w| w.opened_ns.is_some() && w.closed_ns.is_none())
@@ -319,8 +323,12 @@ impl Taker {
         } else {
             self.shared.problem(says, &self.console);
         }
+        if cut {
+            return true;
+        }
         // Steps of another kind may come; a profiler that is not there or cannot be stopped stays so.
-        cut || (!stuck && failure.exit != Exit::Input && opened.is_none())
+        self.failures += 1;
+        !stuck && failure.exit != Exit::Input && self.failures < FAILURES
     }
 }
 
@@ -349,6 +357,8 @@ fn fill(window: Option<&mut ProfilerWindow>, entry: &WindowEntry) {
 
 /// The folder of a run in which the server's side is.
 pub(super) const OWN: &str = "opprof";
+/// After so many windows in a row that could not be taken no other is tried.
+const FAILURES: u32 = 3;
 /// Between two looks at how the run stands.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Waiting that is worth a word.
