@@ -105,7 +105,8 @@ fn cargo(copy: &Path, args: &[&str]) -> Output {
     command.args(args).output().expect("cargo starts")
 }
 
-/// Brings the copy of the workspace up to date; only what differs is written, so that builds stay short.
+/// Brings the copy of the workspace up to date; only what differs is written, so that builds stay short, and what is
+/// no more in the workspace goes.
 fn copy(root: &Path, to: &Path) {
     for folder in ["engine", "io", "actors", "tools", "tests", "bench"] {
         copy_folder(&root.join(folder), &to.join(folder));
@@ -117,6 +118,16 @@ fn copy(root: &Path, to: &Path) {
 
 fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("the build folder can be written");
+    for entry in std::fs::read_dir(to).expect("a folder of the copy") {
+        let old = entry.expect("a folder of the copy").path();
+        let gone = old.file_name().is_some_and(|name| !from.join(name).exists());
+        match (gone, old.is_dir()) {
+            (true, true) => std::fs::remove_dir_all(&old),
+            (true, false) => std::fs::remove_file(&old),
+            (false, _) => Ok(()),
+        }
+        .expect("the build folder can be written");
+    }
     for entry in std::fs::read_dir(from).expect("a folder of the workspace") {
         let path: PathBuf = entry.expect("a folder of the workspace").path();
         let name = path.file_name().expect("entries have names");
