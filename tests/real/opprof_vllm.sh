@@ -19,6 +19,10 @@ if [ -z "$model" ]; then
   echo "skipped: no model was named"
   exit 0
 fi
+if [ "${PAIRS:-6}" -ne 0 ] && [ "${PAIRS:-6}" -lt 6 ]; then
+  echo "PAIRS is ${PAIRS:-6}: the gate judges by 6 pairs at least; 0 leaves it out" >&2
+  exit 2
+fi
 if [ -z "${TAKT:-}" ]; then
   cargo build -q --release -p takt
   TAKT=$PWD/target/release/takt
