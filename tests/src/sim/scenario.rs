@@ -192,9 +192,7 @@ impl Scenario {
         let transport = if c.per_mille(100) {
             Transport::Planned(planned(c, peaceful, &mut phases))
         } else {
-            let http = http(c, peaceful, link.faults.hang());
-            phases.iter_mut().filter(|_| peaceful).for_each(|phase| phase.fit(&http.mode));
-            Transport::Http(Box::new(http))
+            Transport::Http(Box::new(http(c, peaceful, link.faults.hang())))
         };
         let stops = if c.per_mille(250) {
             let first = c.span(Span::from_nanos(1), Span::from_secs(5));
@@ -213,7 +211,6 @@ impl Scenario {
             records = Records { block_bytes: 512, refused: 950, overflow_blocks: c.size(0, 3) };
         }
         let stop_grace = c.span(Span::from_micros(1), Span::from_secs(10));
-        let (idle_timeout, run_timeout) = (None, None);
         let mut scenario = Self {
             seed,
             link,
@@ -222,11 +219,16 @@ impl Scenario {
             stops,
             windows: Vec::new(),
             stop_grace,
-            idle_timeout,
-            run_timeout,
+            idle_timeout: None,
+            run_timeout: None,
             records,
         };
         scenario.limit(c);
+        if scenario.is_peaceful()
+            && let Transport::Http(http) = &scenario.transport
+        {
+            scenario.phases.iter_mut().for_each(|phase| phase.fit(&http.mode));
+        }
         if c.per_mille(250) {
             let mut at = Span::ZERO;
             for _ in 0..c.size(1, 6) {
