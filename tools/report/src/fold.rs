@@ -139,7 +139,9 @@ impl RunFold {
         self.current = self.current.max(other.current);
         self.session.interrupted |= other.session.interrupted;
         self.session.failed = self.session.failed.or(other.session.failed);
-        self.session.ended |= other.session.ended;
+        // Of a run that was killed some reactors may have ended before. Who saw nothing does not count.
+        let ended = |fold: &Self| fold.session.ended || fold.first_at.is_none();
+        self.session.ended = ended(self) && ended(other);
         self.first_at = self.first_at.into_iter().chain(other.first_at).min();
         self.last_at = self.last_at.max(other.last_at);
         self.strays += other.strays;

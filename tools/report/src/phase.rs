@@ -286,11 +286,13 @@ impl PhaseFold {
         let least = |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min();
         self.started = least(self.started, other.started);
         self.tracking_started = least(self.tracking_started, other.tracking_started);
-        self.issuing_ended = self.issuing_ended.max(other.issuing_ended);
-        self.tracking_stopped = self.tracking_stopped.max(other.tracking_stopped);
-        self.ended = self.ended.max(other.ended);
-        self.ended_by = self.ended_by.or(other.ended_by);
-        self.state = self.state.max(other.state);
+        // It has ended when it has for all.
+        let last = |a: Option<Nanos>, b: Option<Nanos>| a.zip(b).map(|(a, b)| a.max(b));
+        self.issuing_ended = last(self.issuing_ended, other.issuing_ended);
+        self.tracking_stopped = last(self.tracking_stopped, other.tracking_stopped);
+        self.ended = last(self.ended, other.ended);
+        self.ended_by = self.ended_by.or(other.ended_by).filter(|_| self.issuing_ended.is_some());
+        self.state = self.state.max(other.state).filter(|_| self.ended.is_some());
         self.sent.merge(other.sent);
         self.scheduled.merge(other.scheduled);
         self.steady = SteadyWindow::default();

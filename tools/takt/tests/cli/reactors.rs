@@ -156,6 +156,28 @@ fn a_stop_reaches_every_reactor_and_what_they_saw_is_kept() {
 }
 
 #[test]
+fn e4_a_killed_run_is_incomplete_though_a_reactor_had_nothing_to_do() {
+    let bench = Bench::new();
+    let mock = Mock::start(&bench, &["--ttft", "1ms", "--tpot", "1ms", "--tokens", "2"]);
+    let url = mock.url();
+    let config = format!(
+        "endpoint: {{url: '{url}', model: m}}\nengine: {{reactors: 2}}\nphases:\n  - {{name: p, requests: \
+         1000000, load: {{pattern: concurrency, target_concurrency: 1}}}}\n"
+    );
+    bench.file("run.yaml", &config);
+    let running = Running::start(&bench, &["run", "run.yaml", "--out", "out"]);
+    let written =
+        || std::fs::metadata(bench.path("out/journal/000000.takt")).map_or(0, |m| m.len());
+    while written() < 20_000 {
+        std::thread::yield_now();
+    }
+    running.kill();
+    let report = bench.takt(&["report", "out"]);
+    assert!(report.stdout.contains("INCOMPLETE: kill"), "{}", report.stdout);
+    assert!(!report.stdout.contains("verdict: valid"), "{}", report.stdout);
+}
+
+#[test]
 fn a_reactor_that_fails_ends_the_run_of_all() {
     // Nothing comes for half a second: each notices it, and whoever is first ends the other.
     let bench = Bench::new();
