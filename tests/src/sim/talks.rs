@@ -90,6 +90,7 @@ impl Phase {
             let most = Span::from_secs_f64(PASSES_ARRIVALS / rate);
             self.limits.min_duration = self.limits.min_duration.map(|least| least.min(most));
         }
+        self.prompt_bytes = self.prompt_bytes.min(MESSAGE_MAX);
         self.load = Load::Agentic(talks);
     }
 
@@ -227,6 +228,8 @@ pub(super) fn requests(phase: &Phase, talks: &Talks) -> TurnRequests {
 pub(super) const CONTEXT: u32 = 4096;
 /// Turns of a conversation.
 const TURNS_MAX: u64 = 12;
+/// Bytes of a message: a whole history goes into the buffers of a link that adds nothing but latency.
+const MESSAGE_MAX: usize = 64 << 10;
 /// Arrivals until the least duration of passes, in the mean.
 const PASSES_ARRIVALS: f64 = 300.0;
 /// The most endpoints of a scenario.

@@ -52,9 +52,9 @@ fn header(out: &mut String, result: &ResultDoc) {
         how.push(format!("{} s", figure(end.saturating_sub(start) as f64 / 1e9)));
     }
     how.extend(text("/engine/wait").map(|wait| format!("wait {wait}")));
+    how.push(state_word(result.state).to_owned());
     let reactors = result.config.pointer("/engine/reactors").and_then(Value::as_u64);
     how.extend(reactors.filter(|count| *count > 1).map(|count| format!("{count} reactors")));
-    how.push(state_word(result.state).to_owned());
     line(out, &how.join("   "));
     if result.config.pointer("/connections/tls/insecure") == Some(&true.into()) {
         line(out, "INSECURE: no TLS certificate was checked");

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::anyhow;
+use serde_json::Value;
 use takt_record::{
     JournalEnd, JournalNote, JournalReader, JournalStats, JournalSummary, RESULT_SCHEMA, ResultDoc,
     RunState, fold_journal,
@@ -115,14 +116,15 @@ pub(crate) struct Folded {
 /// The fold of the run's journal.
 fn fold(folder: &Path, exact: bool, console: &Console) -> anyhow::Result<Folded> {
     let mut all: Option<Folded> = None;
-    for path in journal_files(folder)? {
+    let files = journal_files(folder)?;
+    for path in &files {
         let shown = path.display();
-        let mut reader = open_journal(&path).map_err(|error| anyhow!("{shown}: {error}"))?;
+        let mut reader = open_journal(path).map_err(|error| anyhow!("{shown}: {error}"))?;
         let plan = reader.plan().clone();
         let mut fold = if exact { RunFold::of_values(plan) } else { RunFold::new(plan) };
         let summary = counted(&mut reader, &mut fold, console)
             .map_err(|error| anyhow!("{shown}: {error}"))?;
-        warn_if_torn(&path, summary.end, console);
+        warn_if_torn(path, summary.end, console);
         if summary.thinned() {
             fold.set_partial();
         }
@@ -139,7 +141,14 @@ fn fold(folder: &Path, exact: bool, console: &Console) -> anyhow::Result<Folded>
             }
         }
     }
-    all.ok_or_else(|| anyhow!("{}: holds no journal", folder.display()))
+    let mut all = all.ok_or_else(|| anyhow!("{}: holds no journal", folder.display()))?;
+    let reactors = all.fold.plan().config.pointer("/engine/reactors").and_then(Value::as_u64);
+    if let Some(reactors) = reactors.filter(|reactors| *reactors > files.len() as u64) {
+        let (shown, there) = (folder.display(), files.len());
+        console.warn(format!("{shown}: the journals of {there} of {reactors} reactors are there"));
+        all.fold.set_partial();
+    }
+    Ok(all)
 }
 
 /// Folds a journal, its tokens counted if the run has a tokenizer that is still there.

@@ -174,10 +174,10 @@ pub(crate) fn measure(
     };
     let reacted = reactor::run(work, Box::new(sink), &recorder, &stops, console);
     let (reacted, finished) = others.join(reacted, recorder.finish());
-    stops.over();
     if let (Some(during), Some(asked)) = (during, &config.opprof) {
-        during.end(asked, console);
+        during.end(asked, &stops, console);
     }
+    stops.over();
     let ended = match reacted {
         Ok(ended) => ended,
         // Nothing was sent: the folder holds the configuration and an empty journal.

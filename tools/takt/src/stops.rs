@@ -3,7 +3,7 @@
 //! ```text
 //! nothing made yet ──> a folder is there ──> the session hears ──> the report is written
 //!   1st: leave, 130      kept for it          1st: stop, with grace    let it be written
-//!                                             2nd: give up the rest
+//!                                             2nd: give up the rest    (before: wait no longer for traces)
 //!                     always: the 3rd ends the process; the journal is as good as it gets then
 //! ```
 
@@ -36,6 +36,8 @@ enum Stage {
     Folder,
     /// One of each reactor.
     Sessions(Vec<Remote<SessionMsg>>),
+    /// Nothing is sent any more; something is waited for that the report can do without.
+    Waiting,
     Over,
 }
 
@@ -67,6 +69,19 @@ impl Stops {
         });
     }
 
+    /// All sessions have ended; until [`Self::over`] something is waited for. Gives how many stops there were so far.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.with(|state| {
+            state.stage = Stage::Waiting;
+            state.stops
+        })
+    }
+
+    /// Whether more stops were asked for than `before`.
+    pub(crate) fn more_than(&self, before: u32) -> bool {
+        self.with(|state| state.stops > before)
+    }
+
     /// All sessions have ended: what is left is the report.
     pub(crate) fn over(&self) {
         self.with(|state| state.stage = Stage::Over);
@@ -79,7 +94,7 @@ impl Stops {
                 return false;
             }
             match &state.stage {
-                Stage::Nothing | Stage::Folder => {}
+                Stage::Nothing | Stage::Folder | Stage::Waiting => {}
                 Stage::Sessions(sessions) => sessions.iter().for_each(stop),
                 Stage::Over => return false,
             }
@@ -103,6 +118,10 @@ impl Stops {
             }
             Stage::Over => {
                 console.warn(format!("{name}: the run is over, its report is being written"));
+            }
+            Stage::Waiting => {
+                console.warn(format!("{name}: waiting no longer, the report is being written"));
+                state.stops += 1;
             }
             Stage::Folder => {
                 console.warn(format!("{name}: stopping before anything is sent"));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use takt_record::{JoinClocks, Joined, JoinedRequest, ProfilerWindow, ServerSide};
+use takt_record::{JoinClocks, Joined, JoinedRequest, ProfilerWindow, ServerSide, ServerSlice};
 
 use super::figure::{clean, wrap};
 use super::{Table, WIDTH, line};
@@ -70,44 +70,22 @@ fn joined_text(joined: &Joined, out: &mut String) {
 }
 
 fn over_time(joined: &Joined, out: &mut String) {
-    let head = [
-        "time s",
-        "answers",
-        "TTFT p50 ms",
-        "p95",
-        "TPOT p50 ms",
-        "steps",
-        "busy",
-        "decodes",
-        "prompt tok",
-        "in prefill",
-        "waiting",
-        "KV max",
-        "preempt",
-        "prefix hits",
-        "profiled",
-    ];
+    let before = ["time s", "answers", "TTFT p50 ms", "p95", "TPOT p50 ms"];
+    let head = [&before[..], &SERVER, &["prefix hits", "profiled"]].concat();
     let mut table = Table::new(0, &head);
     let millis = |ms: Option<f64>| ms.map(|ms| format!("{ms:.2}")).unwrap_or_default();
     for slice in joined.slices.iter().take(ROWS_MAX) {
-        let server = &slice.server;
-        table.row(vec![
+        let mut row = vec![
             format!("{:.1}", slice.start_s),
             slice.answers.to_string(),
             millis(slice.ttft_p50_ms),
             millis(slice.ttft_p95_ms),
             millis(slice.tpot_p50_ms),
-            server.steps.to_string(),
-            share(server.busy),
-            format!("{:.1}", server.decode_batch),
-            server.prefill_tokens.to_string(),
-            share(server.prefill_share),
-            server.waiting_max.to_string(),
-            share(server.kv_usage_max),
-            server.preemptions.to_string(),
-            server.prefix_hits.map(share).unwrap_or_default(),
-            Some(slice.profiled).filter(|&part| part > 0.0).map(share).unwrap_or_default(),
-        ]);
+        ];
+        row.extend(server(&slice.server));
+        row.push(slice.server.prefix_hits.map(share).unwrap_or_default());
+        row.push(Some(slice.profiled).filter(|&part| part > 0.0).map(share).unwrap_or_default());
+        table.row(row);
     }
     table.print(out);
     let more = joined.slices.len().saturating_sub(ROWS_MAX);
@@ -121,44 +99,41 @@ fn slowest(title: &str, figure: &str, requests: &[JoinedRequest], out: &mut Stri
         return;
     }
     let _ = writeln!(out, "\n{title}, and what the server did meanwhile");
-    let head = [
-        "phase/request",
-        "sent s",
-        figure,
-        "steps",
-        "busy",
-        "decodes",
-        "prompt tok",
-        "in prefill",
-        "waiting",
-        "KV max",
-        "preempt",
-        "longest step ms",
-    ];
+    let head = [&["phase/request", "sent s", figure][..], &SERVER, &["longest step ms"]].concat();
     let mut table = Table::new(1, &head);
     for slow in requests {
-        let during = &slow.during;
-        table.row(vec![
+        let mut row = vec![
             format!("{}/{}", slow.phase, slow.ordinal),
             format!("{:.3}", slow.sent_s),
             format!("{:.2}", slow.value_ms),
-            during.steps.to_string(),
-            share(during.busy),
-            format!("{:.1}", during.decode_batch),
-            during.prefill_tokens.to_string(),
-            share(during.prefill_share),
-            during.waiting_max.to_string(),
-            share(during.kv_usage_max),
-            during.preemptions.to_string(),
-            format!("{:.2}", during.longest_step_ns as f64 / 1e6),
-        ]);
+        ];
+        row.extend(server(&slow.during));
+        row.push(format!("{:.2}", slow.during.longest_step_ns as f64 / 1e6));
+        table.row(row);
     }
     table.print(out);
+}
+
+/// What a server did, in the columns of [`SERVER`].
+fn server(did: &ServerSlice) -> [String; SERVER.len()] {
+    [
+        did.steps.to_string(),
+        share(did.busy),
+        format!("{:.1}", did.decode_batch),
+        did.prefill_tokens.to_string(),
+        share(did.prefill_share),
+        did.waiting_max.to_string(),
+        share(did.kv_usage_max),
+        did.preemptions.to_string(),
+    ]
 }
 
 fn share(value: f64) -> String {
     format!("{:.0} %", value * 100.0)
 }
 
+/// Columns of what a server did in a slice of time.
+const SERVER: [&str; 8] =
+    ["steps", "busy", "decodes", "prompt tok", "in prefill", "waiting", "KV max", "preempt"];
 /// As many slices are shown.
 const ROWS_MAX: usize = 120;

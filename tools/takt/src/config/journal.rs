@@ -25,17 +25,15 @@ impl Journal {
         Ok(Self { one_in, size_cap: size_cap? })
     }
 
-    /// Refuses whatever would lose answers of the phase of this name, which are kept nowhere else.
-    pub(super) fn must_keep_all(self, root: &Table<'_>, phase: &str) -> Result<(), ConfigError> {
+    /// Refuses whatever would lose what `who` keeps in the journal and nowhere else.
+    pub(super) fn must_keep_all(self, root: &Table<'_>, who: &str) -> Result<(), ConfigError> {
         let less = ["journal", "journal_size_cap"].into_iter().filter(|key| match *key {
             "journal" => self.one_in != ALL,
             _ => self.size_cap.is_some(),
         });
         match less.filter_map(|key| root.get(key)).next() {
             None => Ok(()),
-            Some(field) => Err(field.error(format!(
-                "phase `{phase}` keeps its answers in the journal; leave this key out"
-            ))),
+            Some(field) => Err(field.error(format!("{who} in the journal; leave this key out"))),
         }
     }
 

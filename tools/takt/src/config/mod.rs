@@ -174,7 +174,7 @@ impl Config {
         let phases = phase::read_all(&root, &endpoint, seed)?;
         rng.check(&root, order, &phases)?;
         if let Some(phase) = phases.iter().find(|phase| phase.keeps_text()) {
-            journal.must_keep_all(&root, &phase.name)?;
+            journal.must_keep_all(&root, &phase.keeps_answers())?;
         }
         let tokenizer = tokenizer(&root, &endpoint, &phases, journal)?;
         let opprof = Opprof::read(&root, &endpoint, &phases, journal)?;
@@ -191,7 +191,7 @@ impl Config {
             endpoint,
             wait,
             core,
-            reactors: reactors::read(&root, pacer, &phases, &publish)?,
+            reactors: reactors::read(&root, pacer, &phases, &publish, &connections)?,
             pacer,
             pacer_core,
             stamps,
@@ -229,7 +229,7 @@ fn tokenizer(
         return Err(field.error("has no effect with `api: raw`, whose answers have no tokens"));
     }
     if let Some(phase) = phases.iter().find(|phase| phase.kind != takt_record::PhaseKind::Warmup) {
-        journal.must_keep_all(root, &phase.name)?;
+        journal.must_keep_all(root, &phase.keeps_answers())?;
     }
     field.path().map(Some)
 }

@@ -62,14 +62,13 @@ impl Opprof {
         if endpoint.urls.len() > 1 {
             return Err(field.error("is of one server, and `endpoint.url` names several"));
         }
-        let measured = phases.iter().find(|phase| phase.kind == PhaseKind::Performance);
-        let Some(measured) = measured else {
+        if phases.iter().all(|phase| phase.kind != PhaseKind::Performance) {
             return Err(field.error("has no effect: no phase is of type performance"));
-        };
+        }
         let records = table.get("records").map(|f| f.path()).transpose()?;
         if records.is_some() {
             // Latencies stand beside the records request by request.
-            journal.must_keep_all(root, &measured.name)?;
+            journal.must_keep_all(root, "`opprof.records` needs every request")?;
         }
         let engine = table.get("engine").map(|f| f.text().map(str::to_owned)).transpose()?;
         if records.is_none() {

@@ -193,6 +193,11 @@ impl Phase {
         })
     }
 
+    /// In words: that its answers are kept.
+    pub(super) fn keeps_answers(&self) -> String {
+        format!("phase `{}` keeps its answers", self.name)
+    }
+
     /// Whether the text of its answers is kept.
     pub(crate) fn keeps_text(&self) -> bool {
         self.kind == PhaseKind::Accuracy || self.score.is_some()

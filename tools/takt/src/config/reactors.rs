@@ -1,5 +1,6 @@
 //! `engine.reactors`: how many reactors drive the load, each on a core of its own.
 
+use super::connections::ConnectionsConfig;
 use super::error::ConfigError;
 use super::keys;
 use super::pacer::Pacer;
@@ -13,12 +14,16 @@ pub(super) fn read(
     pacer: Pacer,
     phases: &[Phase],
     publish: &Publish,
+    connections: &ConnectionsConfig,
 ) -> Result<u32, ConfigError> {
     let Some(engine) = root.get("engine") else { return Ok(1) };
     let Some(field) = engine.table(&keys::ENGINE)?.get("reactors") else { return Ok(1) };
     let reactors = field.count(1, MOST)? as u32;
     if reactors > 1 {
         fits(root, &field, pacer, phases, publish)?;
+    }
+    if let Some(max) = connections.max.filter(|max| *max < reactors as usize) {
+        return Err(field.error(format!("each needs a connection, and `connections.max` is {max}")));
     }
     Ok(reactors)
 }

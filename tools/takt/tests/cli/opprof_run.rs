@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Mock};
+use crate::bench::{Bench, Mock, Running};
 
 fn scheduler(bench: &Bench, more: &[&str]) -> Mock {
     std::fs::create_dir_all(bench.path("kineto")).unwrap();
@@ -125,6 +125,65 @@ fn a_run_that_ends_within_a_window_closes_the_profiler_and_keeps_what_it_has() {
 }
 
 #[test]
+fn windows_that_a_phase_was_too_short_for_are_counted() {
+    let bench = Bench::new();
+    let mock = scheduler(&bench, &[]);
+    let load = ["--concurrency", "4", "--duration", "1s", "--opprof-windows", "50"];
+    bench
+        .run(
+            &mock.url(),
+            &[&load[..], &RECORDS, &TRACES, &["--set", "opprof.apart=400ms"]].concat(),
+        )
+        .exits(0)
+        .says("of 50 windows were begun while it sent requests");
+    let side = &bench.result()["opprof"];
+    let (windows, problems) = (side["windows"].as_array().unwrap(), side["problems"].to_string());
+    let says = format!("phase performance: {} of 50 windows", windows.len());
+    assert!(problems.contains(&says), "{problems}");
+}
+
+#[test]
+fn e1_a_stop_ends_the_wait_for_traces_and_the_report_is_there() {
+    let bench = Bench::new();
+    // A profiler that writes in its first window alone.
+    let mock = scheduler(&bench, &["--profile-warmup", "2"]);
+    let url = mock.url();
+    let load = ["run", "--url", &url, "--model", "m", "--out", "out", "--concurrency", "4"];
+    let set = ["--set", "opprof.apart=20ms", "--set", "opprof.steps=4"];
+    let more = [&["--duration", "2s", "--opprof-windows", "2"], &set[..]].concat();
+    let mut running = Running::start(&bench, &[&load[..], &more, &RECORDS, &TRACES].concat());
+    running.wait_for("waiting for the server's profiler");
+    running.signal("INT");
+    running.done().exits(0).says("waiting no longer");
+    let result = bench.result();
+    assert_eq!(result["state"], "complete");
+    let problems = result["opprof"]["problems"].to_string();
+    assert!(problems.contains("was not over when the report was written"), "{problems}");
+    assert!(bench.path("out/report.txt").exists());
+}
+
+#[test]
+fn e4_a_run_killed_within_a_window_reports_the_window() {
+    let bench = Bench::new();
+    let mock = scheduler(&bench, &["--profile-steps", "0"]);
+    let url = mock.url();
+    let load = ["run", "--url", &url, "--model", "m", "--out", "out", "--concurrency", "4"];
+    let more = ["--duration", "60s", "--set", "opprof.apart=20ms", "--set", "opprof.steps=1000000"];
+    let running = Running::start(&bench, &[&load[..], &more, &RECORDS, &TRACES].concat());
+    let saved =
+        || std::fs::read_to_string(bench.path("out/opprof/server.json")).unwrap_or_default();
+    while !saved().contains("\"phase\": \"performance\"") {
+        std::thread::yield_now();
+    }
+    running.kill();
+    let json = bench.takt(&["report", "out", "--format", "json"]).stdout;
+    let side = &serde_json::from_str::<Value>(&json).unwrap()["opprof"];
+    assert!(side["windows"][0]["opened_ns"].is_u64(), "{side}");
+    assert_eq!(side["windows"][0]["closed_ns"], Value::Null);
+    assert!(side["problems"].to_string().contains("was killed before its records"), "{side}");
+}
+
+#[test]
 fn what_would_do_nothing_is_refused() {
     let bench = Bench::new();
     std::fs::create_dir_all(bench.path("records")).unwrap();
@@ -143,7 +202,7 @@ fn what_would_do_nothing_is_refused() {
             "smaller one",
         ),
         (&["--opprof", "records", "--set", "opprof.window=2"], "did you mean `windows`?"),
-        (&["--opprof", "records", "--set", "journal=off"], "keeps its answers in the journal"),
+        (&["--opprof", "records", "--set", "journal=off"], "needs every request in the journal"),
         (&["--opprof", "records", "--url", "http://127.0.0.1:2"], "is of one server"),
         (&["--set", "opprof={}"], "needs `records`, `traces` or both"),
     ] {

@@ -109,6 +109,10 @@ fn c1_three_reactors_are_one_run_request_by_request() {
     assert_eq!(again.stdout, bench.read("out/report.txt"));
     assert!(again.stdout.contains("3 reactors"), "{}", again.stdout);
     assert_eq!(result["phases"][1]["in_flight"], Value::Null, "what does not add up is left out");
+    // Without one of them it is not all of the run.
+    std::fs::remove_file(bench.path("out/journal/000001.takt")).unwrap();
+    let part = bench.takt(&["report", "out"]).exits(0).says("the journals of 2 of 3 reactors");
+    assert!(part.stdout.contains("issued 200   succeeded 200"), "{}", part.stdout);
 }
 
 #[test]
@@ -173,7 +177,7 @@ fn e4_a_killed_run_is_incomplete_though_a_reactor_had_nothing_to_do() {
     }
     running.kill();
     let report = bench.takt(&["report", "out"]);
-    assert!(report.stdout.contains("INCOMPLETE: kill"), "{}", report.stdout);
+    assert!(report.stdout.contains("INCOMPLETE: killed"), "{}", report.stdout);
     assert!(!report.stdout.contains("verdict: valid"), "{}", report.stdout);
 }
 
@@ -204,6 +208,7 @@ fn what_only_one_reactor_can_do_is_refused() {
         ("2", vec!["--set", "opprof.records=steps.jsonl"], "`opprof`"),
         ("2", vec!["--turn-records", "turns"], "records of one reactor"),
         ("200", vec!["--set", "engine.core=0"], "engine.core"),
+        ("3", vec!["--set", "connections.max=2"], "each needs a connection"),
         ("0", vec![], "engine.reactors"),
     ] {
         let reactors = format!("engine.reactors={reactors}");

@@ -9,6 +9,7 @@ use takt_record::WindowEvent;
 use takt_time::{Nanos, Span};
 
 use super::Shared;
+use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::opprof::window::Marks;
 
@@ -16,11 +17,12 @@ use crate::opprof::window::Marks;
 pub(super) struct SessionMarks {
     shared: Arc<Shared>,
     margin: Span,
+    console: Console,
 }
 
 impl SessionMarks {
-    pub(super) fn new(shared: Arc<Shared>, margin: Span) -> Self {
-        Self { shared, margin }
+    pub(super) fn new(shared: Arc<Shared>, margin: Span, console: Console) -> Self {
+        Self { shared, margin, console }
     }
 
     /// Has the session record it; gives the moment, once the record is before all that come after. `None`
@@ -56,6 +58,8 @@ impl Marks for SessionMarks {
                 window.opened_ns = Some(at.as_nanos());
             }
         });
+        // A run that is killed from here on has a window that never closed.
+        self.shared.save(&self.console);
         self.wait();
         Ok(())
     }

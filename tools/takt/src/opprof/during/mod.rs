@@ -18,7 +18,7 @@ mod page;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ use super::window::{
 use crate::config::{Config, Opprof};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
+use crate::stops::Stops;
 use collect::Records;
 use marks::SessionMarks;
 
@@ -56,6 +57,8 @@ pub(crate) struct Shared {
     folder: PathBuf,
     /// The performance phase that issues requests, counted from 1.
     measuring: AtomicU32,
+    /// Performance phases that have begun, by their places.
+    begun: Mutex<Vec<usize>>,
     over: AtomicBool,
     session: OnceLock<Remote<SessionMsg>>,
     side: Mutex<ServerSide>,
@@ -79,6 +82,7 @@ impl During {
             phases: plan.phases.iter().map(|phase| (phase.name.clone(), phase.kind)).collect(),
             folder: own,
             measuring: AtomicU32::new(0),
+            begun: Mutex::default(),
             over: AtomicBool::new(false),
             session: OnceLock::new(),
             side: Mutex::default(),
@@ -99,18 +103,31 @@ impl During {
         self.shared.clone()
     }
 
-    /// The run is over: waits for a window that is open, and collects the records.
-    pub(crate) fn end(self, asked: &Opprof, console: &Console) {
+    /// The run is over: waits for a window that is open, unless a stop is asked for meanwhile, and collects the
+    /// records.
+    pub(crate) fn end(self, asked: &Opprof, stops: &Stops, console: &Console) {
         self.shared.over.store(true, Ordering::Relaxed);
+        let before = stops.waiting();
         if let Some(ended) = &self.ended {
-            let patience = Duration::from_nanos((self.written_within + STOPPED_WITHIN).as_nanos());
-            if ended.recv_timeout(NOTABLE) == Err(RecvTimeoutError::Timeout) {
+            let until = takt_net::now() + self.written_within + STOPPED_WITHIN;
+            let mut waited = ended.recv_timeout(NOTABLE);
+            if waited == Err(RecvTimeoutError::Timeout) {
                 console.info("waiting for the server's profiler");
-                if ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-                    let says = "windows: the last one was not over when the report was written";
-                    self.shared.problem(says.to_owned(), console);
-                }
             }
+            while waited == Err(RecvTimeoutError::Timeout)
+                && takt_net::now() < until
+                && !stops.more_than(before)
+            {
+                waited = ended.recv_timeout(LOOK_EVERY);
+            }
+            if waited == Err(RecvTimeoutError::Timeout) {
+                let says = "windows: the last one was not over when the report was written";
+                self.shared.problem(says.to_owned(), console);
+            }
+        }
+        let windows = asked.windows.iter().filter(|_| self.ended.is_some());
+        for says in windows.flat_map(|windows| self.shared.missed(windows.count)) {
+            self.shared.problem(says, console);
         }
         if let Some(records) = self.records {
             for problem in records.collect(&self.shared.folder, asked.engine.as_deref()) {
@@ -143,7 +160,7 @@ impl During {
         let mut controller = Controller::new(config, windows, records, stop, console)?;
         self.shared.with(|side| side.server = controller.server().clone());
         controller.clear()?;
-        controller.mark(SessionMarks::new(self.shared.clone(), windows.margin));
+        controller.mark(SessionMarks::new(self.shared.clone(), windows.margin, console.clone()));
         Ok(Some(controller))
     }
 
@@ -193,6 +210,7 @@ impl Shared {
         }
         match record.event {
             PhaseEvent::TrackingStarted => {
+                self.lock_begun().push(usize::from(place));
                 self.measuring.store(u32::from(place) + 1, Ordering::Relaxed);
             }
             PhaseEvent::IssuingEnded { .. } => self.measuring.store(0, Ordering::Relaxed),
@@ -207,6 +225,26 @@ impl Shared {
 
     fn measures(&self) -> bool {
         self.measuring.load(Ordering::Relaxed) != 0
+    }
+
+    /// What to say of phases in which fewer windows were taken than were wanted.
+    fn missed(&self, wanted: u32) -> Vec<String> {
+        let taken = self.with(|side| side.windows.clone());
+        let begun = self.lock_begun();
+        let names = begun.iter().filter_map(|place| self.phases.get(*place)).map(|(name, _)| name);
+        let counted = names.map(|name| (name, taken.iter().filter(|w| w.phase == *name).count()));
+        counted
+            .filter(|(_, count)| *count < wanted as usize)
+            .map(|(name, count)| {
+                format!(
+                    "phase {name}: {count} of {wanted} windows were begun while it sent requests"
+                )
+            })
+            .collect()
+    }
+
+    fn lock_begun(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The name of the phase of this number, counted from 1.
@@ -309,10 +347,11 @@ impl Taker {
         if opened.is_none() {
             self.shared.with(|side| side.windows.pop());
         }
-        let says = match (opened, cut) {
-            (None, true) => format!("phase {phase} was over before its next window began"),
-            _ => format!("window of phase {phase}: {why}"),
-        };
+        if opened.is_none() && cut {
+            // How many there were is said at the end.
+            return true;
+        }
+        let says = format!("window of phase {phase}: {why}");
         if opened.is_some() {
             self.shared.with(|side| {
                 if let Some(window) = side.windows.last_mut() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
-use takt_record::{Joined, ResultDoc, ServerSide};
+use takt_record::{Joined, ResultDoc, RunState, ServerSide};
 use takt_time::Span;
 
 use super::super::{files, join};
@@ -63,6 +63,11 @@ fn joined(
             bytes += entry.metadata()?.len();
         }
     }
+    ensure!(
+        any || result.state != RunState::Killed,
+        "the run was killed before its records were collected; `takt opprof join` takes them from where the server wrote \
+         them (--records)"
+    );
     ensure!(any, "no record was collected");
     ensure!(
         bytes <= RECORDS_MAX,

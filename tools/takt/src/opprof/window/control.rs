@@ -147,9 +147,14 @@ impl Controller {
         let few = |steps: &u64| *steps < self.windows.steps && !self.stopping.asked();
         if let Some(steps) = held.steps.filter(few) {
             let within = self.windows.steps_within;
-            entry
-                .remarks
-                .push(format!("the server ran {steps} steps within {within}; keep the load on"));
+            let profiled = entry.seen.is_some_and(|seen| seen.steps > 0);
+            entry.remarks.push(match steps {
+                0 if profiled => {
+                    "no step record came meanwhile: are those in the folder this server's?"
+                        .to_owned()
+                }
+                _ => format!("the server ran {steps} steps within {within}; keep the load on"),
+            });
         }
         Ok(entry)
     }
