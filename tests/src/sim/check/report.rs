@@ -148,14 +148,14 @@ impl Tally {
     }
 }
 
-/// When servers were profiled, from the first moment to the last.
-fn windows(ran: &Ran) -> Vec<(Nanos, Nanos)> {
-    let events = ran.records.iter().filter_map(|record| match record {
-        Kept::Window(window) => Some(window.at),
+/// When servers were profiled: the first moment and the place of its record, and the last moment.
+fn windows(ran: &Ran) -> Vec<((Nanos, usize), Nanos)> {
+    let events = ran.records.iter().enumerate().filter_map(|(place, record)| match record {
+        Kept::Window(window) => Some((window.at, place)),
         _ => None,
     });
-    let events: Vec<Nanos> = events.collect();
-    let window = |ends: &[Nanos]| (ends[0], ends.get(1).copied().unwrap_or(Nanos::MAX));
+    let events: Vec<_> = events.collect();
+    let window = |ends: &[_]| (ends[0], ends.get(1).map_or(Nanos::MAX, |(at, _)| *at));
     events.chunks(2).map(window).collect()
 }
 
@@ -173,7 +173,8 @@ fn phase(ran: &Ran, lives: &Lives<'_>, number: usize, said: &PhaseResult, found:
         let profiled = windows.iter().any(|&(opened, closed)| {
             let times = &done.times;
             let due = times.scheduled.unwrap_or(times.issued).min(times.issued);
-            due <= closed && times.end >= opened
+            // Of what ends at the very instant, that which was recorded before is not.
+            due <= closed && (times.end, end) >= opened
         });
         tally.take(life, done, ended.is_some_and(|ended| end > ended), profiled);
     }
