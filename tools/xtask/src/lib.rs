@@ -3,7 +3,7 @@
 //! * [`ci`]: everything that must hold before a change is taken, step by step.
 //! * [`tidy`]: rules of the house that no compiler checks. Fast; a test runs it too.
 //! * [`fuzz`]: each fuzz target for some seconds.
-//! * [`bench`]: takt beside wrk and beside the bare floor, in turn, on one machine.
+//! * [`bench`]: what takt costs, beside other programs and by itself.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,

@@ -13,11 +13,8 @@ usage: cargo xtask CHORE
   tidy           the rules of the house that no compiler checks
   fuzz [--seconds N] [TARGET…]
                  fuzz targets, each for N seconds (needs cargo-fuzz)
-  bench wrk      takt, wrk and the bare floor in turn against one server
-  bench server   the built-in instant server beside the floor's server
-                 (`cargo xtask bench wrk --help` lists the flags)
-  bench memory   ten million requests: resident memory must not grow with them
-  bench counts   instructions of the hot path, held against bench/counts.txt (needs valgrind)";
+  bench NAME     measures what takt costs; `cargo xtask bench` lists what there is
+  bench all      all benchmarks, onto one page of tables";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

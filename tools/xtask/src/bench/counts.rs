@@ -12,6 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
+use super::table::{Report, Table};
 use super::{flags, needs};
 
 /// What `--help` shows.
@@ -87,11 +88,12 @@ const fn row(
     Row { name, program, args, count }
 }
 
-/// Counts, prints each beside what is written down, and fails when one is too high.
-pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
-    if needs("valgrind", "valgrind").is_err() {
-        println!("counts: skipped, valgrind is not installed; on Debian: apt-get install valgrind");
-        return Ok(());
+/// Counts, says each beside what is written down, and that it failed when one is too high.
+pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
+    let mut table = Table::new("Instructions", &["one", "counted", "known", "change"]);
+    if let Err(why) = needs("valgrind", "on Debian: apt-get install valgrind") {
+        table.note(format!("Skipped: {why}"));
+        return Ok(table.into());
     }
     if options.build {
         build(root)?;
@@ -99,25 +101,28 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let path = root.join("bench/counts.txt");
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     let mut counted = Vec::new();
-    println!("{:<14} {:>10} {:>10} {:>8}", "one", "counted", "known", "change");
     for row in ROWS {
+        eprintln!("counting {}", row.name);
         let count = (row.instructions(root, 2)? - row.instructions(root, 1)?) / row.count;
         let before = look_up(&known, row.name);
-        println!("{}", says(row.name, count, before));
+        table.row(cells(row.name, count, before));
         counted.push((row.name, count, before));
     }
+    let mut report = Report::from(table);
     if options.write {
-        return std::fs::write(&path, written(root, &counted)?).context("writing bench/counts.txt");
+        std::fs::write(&path, written(root, &counted)?).context("writing bench/counts.txt")?;
+        return Ok(report);
     }
     let worse = too_high(&counted, options.tolerance);
-    ensure!(
-        worse.is_empty(),
-        "more than {:.0} % above bench/counts.txt: {}. If that is as it should be: \
-         cargo xtask bench counts --write yes",
-        options.tolerance * 100.0,
-        worse.join(", ")
-    );
-    Ok(())
+    report.failed = (!worse.is_empty()).then(|| {
+        format!(
+            "more than {:.0} % above bench/counts.txt: {}. If that is as it should be: \
+             cargo xtask bench counts --write yes",
+            options.tolerance * 100.0,
+            worse.join(", ")
+        )
+    });
+    Ok(report)
 }
 
 impl Row {
@@ -147,11 +152,14 @@ fn look_up(known: &str, name: &str) -> Option<u64> {
     rows.find(|(known, _)| *known == name)?.1.trim().parse().ok()
 }
 
-fn says(name: &str, count: u64, before: Option<u64>) -> String {
+fn cells(name: &str, count: u64, before: Option<u64>) -> Vec<String> {
     let change = before.map(|before| (count as f64 / before as f64 - 1.0) * 100.0);
-    let change = change.map_or("new".to_owned(), |change| format!("{change:+.1} %"));
-    let before = before.map_or("-".to_owned(), |before| before.to_string());
-    format!("{name:<14} {count:>10} {before:>10} {change:>8}")
+    vec![
+        name.to_owned(),
+        count.to_string(),
+        before.map_or("-".to_owned(), |before| before.to_string()),
+        change.map_or("new".to_owned(), |change| format!("{change:+.1} %")),
+    ]
 }
 
 /// Those that are above what is known by more than `tolerance`, and those that nothing is known of.

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::flags;
 use super::own::{Mock, Scratch, Stopped, build, resident_kib};
+use super::table::{Report, Table};
 
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
@@ -84,22 +85,22 @@ impl Options {
     }
 }
 
-/// Runs it, prints the readings, and fails when memory grew.
-pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
+/// Runs it, says what was read, and that it failed when memory grew.
+pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
     if options.build {
         build(root, &options.profile)?;
     }
     let program = root.join("target").join(&options.profile).join("takt");
     let folder = Scratch::new()?;
     let outcome = measure(&program, folder.path(), options)?;
-    println!("\n{}", outcome.says(options));
     ensure!(outcome.succeeded == options.requests, "{} requests succeeded", outcome.succeeded);
-    let growth = outcome.growth();
-    let Some(growth) = growth else {
+    let Some(growth) = outcome.growth() else {
         bail!("the run was over before it had settled: give more --requests or less --settle");
     };
-    ensure!(growth <= options.limit, "memory grew by {:.1} %", growth * 100.0);
-    Ok(())
+    let mut report = Report::from(outcome.table(growth, options));
+    report.failed =
+        (growth > options.limit).then(|| format!("memory grew by {:.1} %", growth * 100.0));
+    Ok(report)
 }
 
 /// The readings of one run.
@@ -120,20 +121,27 @@ impl Outcome {
         Some(*most as f64 / first as f64 - 1.0)
     }
 
-    fn says(&self, options: &Options) -> String {
-        let growth = match self.growth() {
-            Some(growth) => format!("{:+.1} %", growth * 100.0),
-            None => "not measured".to_owned(),
-        };
-        format!(
-            "{} requests in {:.0} s, journal {} of {:.0} MB; growth after {} s: {growth} (limit {:.0} %)",
-            self.succeeded,
-            self.seconds,
+    fn table(&self, growth: f64, options: &Options) -> Table {
+        let head =
+            ["requests", "seconds", "journal MB", "first KiB", "last KiB", "most above the first"];
+        let mut table = Table::new("Resident memory of a long run", &head);
+        let kib = |reading: Option<&u64>| reading.map_or_else(String::new, u64::to_string);
+        table.row(vec![
+            self.succeeded.to_string(),
+            format!("{:.0}", self.seconds),
+            format!("{:.0}", self.journal_bytes as f64 / 1e6),
+            kib(self.settled_kib.first()),
+            kib(self.settled_kib.last()),
+            format!("{:+.1} %", growth * 100.0),
+        ]);
+        table.note(format!(
+            "{} connections, journal {}; readings from {} s on; limit {:.0} %.",
+            options.connections,
             options.journal,
-            self.journal_bytes as f64 / 1e6,
             options.settle_s,
             options.limit * 100.0
-        )
+        ));
+        table
     }
 }
 
@@ -154,7 +162,6 @@ fn measure(program: &Path, folder: &Path, options: &Options) -> anyhow::Result<O
     let began = Instant::now();
     let mut child = Stopped(command.spawn().context("starting takt")?);
     let mut outcome = Outcome::default();
-    println!("{:>7}  {:>9}", "seconds", "KiB");
     let status = loop {
         let due = began.elapsed() + Duration::from_secs(options.every_s);
         let status = loop {
@@ -172,7 +179,7 @@ fn measure(program: &Path, folder: &Path, options: &Options) -> anyhow::Result<O
         // It may be gone since.
         let Some(kib) = resident_kib(child.0.id()) else { continue };
         let seconds = began.elapsed().as_secs();
-        println!("{seconds:>7}  {kib:>9}");
+        eprintln!("{seconds} s: {kib} KiB");
         if seconds >= options.settle_s {
             outcome.settled_kib.push(kib);
         }

@@ -1,13 +1,10 @@
-//! takt beside wrk and beside the bare floor, on one machine, in turn.
+//! `cargo xtask bench NAME`: what takt costs, beside other programs and by itself.
 //!
-//! Absolute rates move with the machine and with the hour. What holds is the ratio between two
-//! programs that ran one after the other while nothing else did. So each round runs every client once,
-//! the floor at its beginning and at its end; a round in which others used the processors, or between
-//! whose floors the machine changed its speed, is shown but does not count.
-//!
-//! Every client is pinned to core 0, the server to core 1. Rates are what a client says of itself;
-//! CPU time is what the kernel says of the client (`wait4`), all its threads, from start to end.
+//! Each benchmark hands back a [`table::Report`]; what it says while it runs goes to stderr. The tables are
+//! printed here as text, and by [`all`] onto a page as Markdown.
 
+mod about;
+mod all;
 mod client;
 mod counts;
 mod flags;
@@ -15,158 +12,157 @@ mod machine;
 mod memory;
 mod options;
 mod own;
+mod peer;
+mod peers;
+mod plan;
+mod program;
 mod rounds;
+mod said;
+mod scale;
 mod server;
+mod side;
+mod spent;
 mod streams;
+mod table;
 mod threads;
 mod tls;
 
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 
-use client::{Client, ClientKind};
-use machine::Quiet;
 use options::Options;
-use rounds::{Round, Summary};
-use server::{Server, ServerKind};
+use table::Report;
 
-/// Rounds that do not count are repeated, up to this many for each that was asked for.
-const TRIES: usize = 3;
+/// A benchmark whose words are read: it wants the root and runs.
+type Ready = Box<dyn FnOnce(&Path) -> anyhow::Result<Report>>;
 
-/// Runs `bench wrk`, `bench server`, `bench memory`, `bench streams`, `bench tls` or `bench counts`.
+/// A benchmark.
+struct Bench {
+    name: &'static str,
+    /// What it says of itself in the list.
+    what: &'static str,
+    usage: &'static str,
+    /// Reads its words.
+    ready: fn(&[String]) -> anyhow::Result<Ready>,
+}
+
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "wrk",
+        what: "takt, wrk, oha and the bare floor in turn against one server",
+        usage: options::USAGE,
+        ready: |words| {
+            let options = Options::read(words)?;
+            Ok(Box::new(move |root| side::clients(root, &options)))
+        },
+    },
+    Bench {
+        name: "server",
+        what: "the built-in instant server beside the floor's server",
+        usage: options::USAGE,
+        ready: |words| {
+            let options = Options::read(words)?;
+            Ok(Box::new(move |root| side::servers(root, &options)))
+        },
+    },
+    Bench {
+        name: "peers",
+        what: "takt beside oha, vllm bench serve, aiperf and guidellm: CPU time of a streamed chat",
+        usage: peers::USAGE,
+        ready: |words| {
+            let options = peers::Options::read(words, |name| std::env::var(name).ok())?;
+            Ok(Box::new(move |root| peers::run(root, &options)))
+        },
+    },
+    Bench {
+        name: "scale",
+        what: "cost and lateness over rates, connections and events of a stream",
+        usage: scale::USAGE,
+        ready: |words| {
+            let options = scale::Options::read(words)?;
+            Ok(Box::new(move |root| scale::run(root, &options)))
+        },
+    },
+    Bench {
+        name: "memory",
+        what: "ten million requests: resident memory must not grow with them",
+        usage: memory::USAGE,
+        ready: |words| {
+            let options = memory::Options::read(words)?;
+            Ok(Box::new(move |root| memory::run(root, &options)))
+        },
+    },
+    Bench {
+        name: "streams",
+        what: "thousands of streams open at once, and what each takes",
+        usage: streams::USAGE,
+        ready: |words| {
+            let options = streams::Options::read(words)?;
+            Ok(Box::new(move |root| streams::run(root, &options)))
+        },
+    },
+    Bench {
+        name: "tls",
+        what: "plain and over TLS in turn",
+        usage: tls::USAGE,
+        ready: |words| {
+            let options = tls::Options::read(words)?;
+            Ok(Box::new(move |root| tls::run(root, &options)))
+        },
+    },
+    Bench {
+        name: "counts",
+        what: "instructions of the hot path, held against bench/counts.txt (needs valgrind)",
+        usage: counts::USAGE,
+        ready: |words| {
+            let options = counts::Options::read(words)?;
+            Ok(Box::new(move |root| counts::run(root, &options)))
+        },
+    },
+];
+
+/// Runs the benchmark that the first word names, or all.
 ///
 /// # Errors
-/// A program is missing or fails, or the flags cannot be followed.
+/// A program is missing or fails, the flags cannot be followed, or a benchmark finds less than it promises.
 pub fn run(root: &Path, words: &[String]) -> anyhow::Result<()> {
-    let Some((which, rest)) = words.split_first() else {
-        let usages = [options::USAGE, memory::USAGE, streams::USAGE, tls::USAGE, counts::USAGE];
-        bail!("bench what? wrk, server, memory, streams, tls or counts\n\n{}", usages.join("\n\n"));
+    let Some((which, rest)) = words.split_first() else { bail!("bench what?\n\n{}", list()) };
+    let help = rest.iter().take_while(|word| *word != "--").any(|w| w == "--help" || w == "-h");
+    if which == "all" {
+        if help {
+            println!("{}\n\n{}", all::USAGE, all::names());
+            return Ok(());
+        }
+        return all::run(root, &all::Options::read(root, rest)?);
+    }
+    let Some(bench) = BENCHES.iter().find(|bench| bench.name == which) else {
+        bail!("no benchmark is called `{which}`\n\n{}", list());
     };
-    if rest.iter().any(|word| word == "--help" || word == "-h") {
-        let usage = match which.as_str() {
-            "memory" => memory::USAGE,
-            "streams" => streams::USAGE,
-            "tls" => tls::USAGE,
-            "counts" => counts::USAGE,
-            _ => options::USAGE,
-        };
-        println!("{usage}");
+    if help {
+        println!("{}", bench.usage);
         return Ok(());
     }
-    match which.as_str() {
-        "memory" => return memory::run(root, &memory::Options::read(rest)?),
-        "streams" => return streams::run(root, &streams::Options::read(rest)?),
-        "tls" => return tls::run(root, &tls::Options::read(rest)?),
-        "counts" => return counts::run(root, &counts::Options::read(rest)?),
-        _ => {}
-    }
-    let options = Options::read(rest)?;
-    match which.as_str() {
-        "wrk" => against_wrk(root, &options),
-        "server" => servers(root, &options),
-        other => bail!("no benchmark is called `{other}`\n\n{}", options::USAGE),
+    let report = (bench.ready)(rest)?(root)?;
+    println!("\n{}\n\n{}", line(bench.name, &rest.join(" ")), report.text());
+    match report.failed {
+        Some(why) => bail!(why),
+        None => Ok(()),
     }
 }
 
-/// Clients in turn against one server.
-fn against_wrk(root: &Path, options: &Options) -> anyhow::Result<()> {
-    if options.clients.contains(&ClientKind::Wrk) {
-        needs("wrk", "wrk")?;
+fn list() -> String {
+    let mut text = "usage: cargo xtask bench NAME [flags], with --help for its flags\n".to_owned();
+    for Bench { name, what, .. } in BENCHES {
+        text.push_str(&format!("\n  {name:<10}{what}"));
     }
-    prepare(root, options)?;
-    let clients: Vec<Client> = options
-        .clients
-        .iter()
-        .map(|kind| Client::prepare(*kind, root, options))
-        .collect::<anyhow::Result<_>>()?;
-    let floor = Client::prepare(ClientKind::Floor, root, options)?;
-    println!("{}", Quiet::wait(options.patience)?);
-    let server = Server::start(options.server, root, options.port)?;
-    println!(
-        "server: {} on core 1; clients on core 0: {} connections, {} s each\n\n{}",
-        server.says(),
-        options.connections,
-        options.seconds,
-        Round::HEADER
-    );
-    let mut rounds: Vec<Round> = Vec::new();
-    let mut counting = 0;
-    while counting < options.rounds && rounds.len() < options.rounds * TRIES {
-        Quiet::wait(options.patience)?;
-        let mut round = Round::new(rounds.len() + 1);
-        round.floor(&floor, &server)?;
-        for client in &clients {
-            round.run(client, &server)?;
-        }
-        round.floor(&floor, &server)?;
-        println!("{}", round.says());
-        counting += usize::from(round.counts());
-        rounds.push(round);
-    }
-    println!("\n{}", Summary::of(&rounds));
-    Ok(())
+    text + "\n  all       all of them and more, onto one page of tables"
 }
 
-/// The floor's client against each server in turn.
-fn servers(root: &Path, options: &Options) -> anyhow::Result<()> {
-    prepare(root, options)?;
-    let floor = Client::prepare(ClientKind::Floor, root, options)?;
-    println!("{}", Quiet::wait(options.patience)?);
-    println!(
-        "client: the floor's on core 0, {} connections, {} s each; servers on core 1\n\n{}",
-        options.connections,
-        options.seconds,
-        Round::HEADER
-    );
-    let mut shares = Vec::new();
-    let mut cpu_shares = Vec::new();
-    for number in 1..=options.rounds {
-        Quiet::wait(options.patience)?;
-        let mut outcomes = Vec::new();
-        for kind in [ServerKind::Floor, ServerKind::Mock, ServerKind::Floor] {
-            let server = Server::start(kind, root, options.port)?;
-            let outcome = floor.run(&server)?;
-            println!("{number:>5}  {:<6}  {outcome}", kind.name());
-            outcomes.push(outcome);
-        }
-        let [before, mock, after] = &outcomes[..] else { unreachable!("three were run") };
-        shares.push(mock.per_s / f64::midpoint(before.per_s, after.per_s));
-        cpu_shares.push(mock.server_us / f64::midpoint(before.server_us, after.server_us));
-    }
-    println!(
-        "\nmock/floor, medians of {}: {:.3} of its rate, {:.3} of its CPU per request",
-        shares.len(),
-        rounds::median(&mut shares),
-        rounds::median(&mut cpu_shares)
-    );
-    Ok(())
-}
-
-/// Builds what is ours and looks for what is not.
-fn prepare(root: &Path, options: &Options) -> anyhow::Result<()> {
-    ensure!(
-        std::thread::available_parallelism()?.get() >= 2,
-        "two cores are needed, one for the client and one for the server"
-    );
-    needs("taskset", "util-linux")?;
-    needs("setpriv", "util-linux")?;
-    if options.build {
-        let mut packages = vec!["-p", "takt-bench"];
-        if options.uses_takt() {
-            packages.extend(["-p", "takt"]);
-        }
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .current_dir(root)
-            .args(["build", "--quiet", "--release"])
-            .args(&packages)
-            .status()
-            .context("starting cargo")?;
-        ensure!(status.success(), "cargo build {} failed", packages.join(" "));
-    }
-    Ok(())
+/// A benchmark's command, as it is given.
+fn line(name: &str, args: &str) -> String {
+    format!("cargo xtask bench {name} {args}").trim_end().to_owned()
 }
 
 /// `program` on one core; it ends when this process does, whatever ends it.
@@ -176,9 +172,20 @@ fn pinned(core: usize, program: &Path) -> Command {
     command
 }
 
-fn needs(program: &str, package: &str) -> anyhow::Result<()> {
+/// What it takes to give client and server a core each.
+fn two_cores() -> anyhow::Result<()> {
+    ensure!(
+        std::thread::available_parallelism()?.get() >= 2,
+        "two cores are needed, one for the client and one for the server"
+    );
+    needs("taskset", "on Debian: apt-get install util-linux")?;
+    needs("setpriv", "on Debian: apt-get install util-linux")
+}
+
+/// Whether `program` is on the path; if not, how to get it.
+fn needs(program: &str, get: &str) -> anyhow::Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    ensure!(found, "`{program}` is not installed; on Debian: apt-get install {package}");
+    ensure!(found, "`{program}` is not installed ({get})");
     Ok(())
 }

@@ -13,7 +13,8 @@ usage: cargo xtask bench wrk|server [flags] [-- further flags of `takt run`]
   --rounds N        rounds that must count; disturbed ones are repeated (5)
   --seconds S       how long each program runs (5)
   --connections N   connections of each client (64)
-  --clients LIST    of floor, wrk, takt; in this order in each round (wrk,takt)
+  --clients LIST    of wrk, oha, takt; in this order in each round (wrk,oha,takt);
+                    one that is not installed is left out, and said so
   --server KIND     mock (`takt mock --mode instant`) or floor (mock)
   --api API         what takt speaks (openai-chat)
   --wait MODE       takt's wait mode (guard)
@@ -43,7 +44,7 @@ impl Default for Options {
             rounds: 5,
             seconds: 5,
             connections: 64,
-            clients: vec![ClientKind::Wrk, ClientKind::Takt],
+            clients: vec![ClientKind::Wrk, ClientKind::Oha, ClientKind::Takt],
             server: ServerKind::Mock,
             api: "openai-chat".into(),
             wait: "guard".into(),

@@ -1,9 +1,15 @@
 //! Programs of ours that a benchmark starts, and what the kernel says of them.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use super::spent::Spent;
+use super::{machine, pinned, said, spent};
 
 /// Builds takt.
 pub(super) fn build(root: &Path, profile: &str) -> anyhow::Result<()> {
@@ -63,6 +69,67 @@ impl Mock {
     /// Its resident memory.
     pub(super) fn resident_kib(&self) -> Option<u64> {
         resident_kib(self.process.0.id())
+    }
+
+    /// CPU time it has used so far, in seconds.
+    pub(super) fn cpu_s(&self) -> anyhow::Result<f64> {
+        machine::cpu_s_of(self.process.0.id())
+    }
+
+    /// Requests that it has answered with 200 so far, by its own count.
+    pub(super) fn answered(&self) -> anyhow::Result<u64> {
+        let at = self.url.trim_start_matches("http://");
+        let mut socket = TcpStream::connect(at).context("asking the server for its counts")?;
+        write!(socket, "GET /metrics HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n")?;
+        let mut page = String::new();
+        socket.read_to_string(&mut page)?;
+        said::by_mock(&page)
+    }
+}
+
+/// A run of takt on core 0, and its result.
+pub(super) struct TaktRun {
+    pub(super) spent: Spent,
+    pub(super) result: Value,
+}
+
+impl TaktRun {
+    /// `takt run ARGS` against `server`; `more` are further flags of the user's. A request that fails is an error.
+    pub(super) fn of(
+        program: &Path,
+        server: &Mock,
+        args: &[&str],
+        more: &[String],
+    ) -> anyhow::Result<Self> {
+        let folder = Scratch::new()?;
+        let out = folder.path().join("said.json");
+        let mut command = pinned(0, program);
+        command
+            .args(["run", "--url", &server.url, "--out", "out", "--format", "json", "--quiet"])
+            .args(args)
+            .args(more)
+            .current_dir(folder.path());
+        let spent = spent::run(&mut command, &out, || server.cpu_s())?;
+        let text = std::fs::read_to_string(&out)?;
+        ensure!(spent.status.success(), "takt ended with {}: {text}", spent.status);
+        said::by_takt(&text)?;
+        Ok(Self { spent, result: serde_json::from_str(&text)? })
+    }
+
+    /// A key of its last phase.
+    pub(super) fn phase(&self, key: &str) -> &Value {
+        let phases = self.result["phases"].as_array();
+        phases.and_then(|phases| phases.last()).map_or(&Value::Null, |phase| &phase[key])
+    }
+
+    /// Requests that succeeded.
+    pub(super) fn succeeded(&self) -> f64 {
+        self.phase("succeeded").as_f64().unwrap_or(0.0)
+    }
+
+    /// `valid`, `suspect` or `invalid`.
+    pub(super) fn verdict(&self) -> &str {
+        said::verdict(&self.result)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Rounds of runs in turn, which of them count, and their medians.
 
-use std::fmt;
-
 use super::client::{Client, ClientKind, Outcome};
 use super::machine::OTHERS_MAX;
 use super::server::Server;
+use super::table::Table;
 
 /// Between the two floors of a round; beyond it the machine has changed its speed.
 const DRIFT_MAX: f64 = 0.08;
@@ -41,10 +40,10 @@ impl Round {
 
     fn print(&self, client: &Client, server: &Server) -> anyhow::Result<Outcome> {
         let outcome = client.run(server)?;
-        println!("{:>5}  {:<6}  {outcome}", self.number, client.kind.name());
+        eprintln!("{:>5}  {:<6}  {outcome}", self.number, client.kind.name());
         if outcome.threads.len() > 1 {
             let threads: Vec<String> = outcome.threads.iter().map(ToString::to_string).collect();
-            println!("{:>15}of it {}", "", threads.join(", "));
+            eprintln!("{:>15}of it {}", "", threads.join(", "));
         }
         Ok(outcome)
     }
@@ -52,9 +51,9 @@ impl Round {
     /// The round's ratios, and whether they count.
     pub(super) fn says(&self) -> String {
         let mut line = format!("{:>5}  =>", self.number);
-        for ratio in Ratio::ALL {
-            if let Some(value) = ratio.of(self) {
-                line.push_str(&format!("  {} {value:.3}", ratio.name()));
+        for kind in self.runs.iter().map(|(kind, _)| *kind) {
+            if let Some(ratio) = self.ratio(kind, ClientKind::Floor, |o| o.per_s) {
+                line.push_str(&format!("  {}/floor {ratio:.3}", kind.name()));
             }
         }
         match self.trouble() {
@@ -98,80 +97,64 @@ impl Round {
         let sum: f64 = values.iter().sum();
         (!values.is_empty()).then(|| sum / values.len() as f64)
     }
-}
 
-/// The ratios that the project promises something about.
-#[derive(Debug, Clone, Copy)]
-enum Ratio {
-    TaktWrk,
-    TaktFloor,
-    WrkFloor,
-    TaktFloorCpu,
-}
-
-impl Ratio {
-    const ALL: [Self; 4] = [Self::TaktWrk, Self::TaktFloor, Self::WrkFloor, Self::TaktFloorCpu];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::TaktWrk => "takt/wrk",
-            Self::TaktFloor => "takt/floor",
-            Self::WrkFloor => "wrk/floor",
-            Self::TaktFloorCpu => "takt/floor CPU",
-        }
-    }
-
-    fn of(self, round: &Round) -> Option<f64> {
-        let per_s = |kind| round.figure(kind, |o| o.per_s);
-        let cpu_us = |kind| round.figure(kind, Outcome::cpu_us);
-        let (above, below) = match self {
-            Self::TaktWrk => (per_s(ClientKind::Takt), per_s(ClientKind::Wrk)),
-            Self::TaktFloor => (per_s(ClientKind::Takt), per_s(ClientKind::Floor)),
-            Self::WrkFloor => (per_s(ClientKind::Wrk), per_s(ClientKind::Floor)),
-            Self::TaktFloorCpu => (cpu_us(ClientKind::Takt), cpu_us(ClientKind::Floor)),
-        };
-        Some(above? / below?)
+    /// `what` of `above` by that of `below`; `None` when one of them did not run.
+    fn ratio(
+        &self,
+        above: ClientKind,
+        below: ClientKind,
+        what: fn(&Outcome) -> f64,
+    ) -> Option<f64> {
+        Some(self.figure(above, what)? / self.figure(below, what)?)
     }
 }
 
 /// Medians over the rounds that count; over all of them, and said so, when none does.
-#[derive(Debug)]
-pub(super) struct Summary {
-    lines: Vec<String>,
-}
-
-impl Summary {
-    pub(super) fn of(rounds: &[Round]) -> Self {
-        let good: Vec<&Round> = rounds.iter().filter(|r| r.counts()).collect();
-        let noisy = good.is_empty();
-        let used = if noisy { rounds.iter().collect() } else { good };
-        let note = if noisy { "NONE COUNTS, these are of all" } else { "rounds count" };
-        let counting = if noisy { 0 } else { used.len() };
-        let mut lines = vec![format!("medians ({counting} of {} {note})", rounds.len())];
-        for kind in [ClientKind::Floor, ClientKind::Wrk, ClientKind::Takt] {
-            let of = |what| middle(&used, |round| round.figure(kind, what));
-            if let (Some(per_s), Some(user), Some(sys)) =
-                (of(|o| o.per_s), of(|o| o.user_us), of(|o| o.sys_us))
-            {
-                let name = kind.name();
-                lines.push(format!(
-                    "  {name:<15} {per_s:>9.0} /s, user {user:.2} us, sys {sys:.2} us"
-                ));
-            }
-        }
-        for ratio in Ratio::ALL {
-            if let Some(value) = middle(&used, |round| ratio.of(round)) {
-                lines.push(format!("  {:<15} {value:>9.3}", ratio.name()));
-            }
-        }
-        Self { lines }
+pub(super) fn summary(title: String, rounds: &[Round]) -> Table {
+    let good: Vec<&Round> = rounds.iter().filter(|r| r.counts()).collect();
+    let (noisy, counting) = (good.is_empty(), good.len());
+    let used = if noisy { rounds.iter().collect() } else { good };
+    let head = [
+        "client",
+        "requests/s",
+        "CPU us/request",
+        "(user + sys)",
+        "server us",
+        "rate/floor",
+        "CPU/floor",
+        "takt's rate/its",
+        "takt's CPU/its",
+    ];
+    let mut table = Table::new(title, &head);
+    for kind in ClientKind::ALL {
+        let of = |what| middle(&used, |round| round.figure(kind, what));
+        let Some(per_s) = of(|o| o.per_s) else { continue };
+        let text = |value: Option<f64>, digits: usize| {
+            value.map_or_else(String::new, |value| format!("{value:.digits$}"))
+        };
+        let ratio = |above, below, what: fn(&Outcome) -> f64| {
+            let value = middle(&used, |round| round.ratio(above, below, what));
+            text(value.filter(|_| above != below), 3)
+        };
+        table.row(vec![
+            kind.name().to_owned(),
+            format!("{per_s:.0}"),
+            text(of(Outcome::cpu_us), 2),
+            format!("({} + {})", text(of(|o| o.user_us), 2), text(of(|o| o.sys_us), 2)),
+            text(of(|o| o.server_us), 2),
+            ratio(kind, ClientKind::Floor, |o| o.per_s),
+            ratio(kind, ClientKind::Floor, Outcome::cpu_us),
+            ratio(ClientKind::Takt, kind, |o| o.per_s),
+            ratio(ClientKind::Takt, kind, Outcome::cpu_us),
+        ]);
     }
-}
-
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.lines.join("\n"))
-    }
+    let all = rounds.len();
+    table.note(if noisy {
+        format!("Medians of {all} rounds. Others disturbed every one of them: NONE COUNTS.")
+    } else {
+        format!("Medians of the {counting} of {all} rounds that were not disturbed; ratios are formed within a round.")
+    });
+    table
 }
 
 /// The median over the rounds that have the figure.
@@ -203,6 +186,7 @@ mod tests {
             others,
             stolen: 0.0,
             threads: vec![],
+            verdict: String::new(),
         }
     }
 
@@ -219,10 +203,12 @@ mod tests {
 
     #[test]
     fn ratios_are_of_one_round() {
+        use ClientKind::{Floor, Oha, Takt, Wrk};
         let round = round([100.0, 104.0], 50.0, 75.0, 0.0);
-        assert_eq!(Ratio::TaktWrk.of(&round), Some(1.5));
-        assert_eq!(Ratio::TaktFloor.of(&round), Some(75.0 / 102.0));
-        assert_eq!(Ratio::TaktFloorCpu.of(&round), Some(1.0));
+        assert_eq!(round.ratio(Takt, Wrk, |o| o.per_s), Some(1.5));
+        assert_eq!(round.ratio(Takt, Floor, |o| o.per_s), Some(75.0 / 102.0));
+        assert_eq!(round.ratio(Takt, Floor, Outcome::cpu_us), Some(1.0));
+        assert_eq!(round.ratio(Takt, Oha, Outcome::cpu_us), None);
         assert_eq!(round.trouble(), None);
     }
 
@@ -232,9 +218,18 @@ mod tests {
         let slower = round([100.0, 60.0], 50.0, 90.0, 0.0);
         let disturbed = round([100.0, 100.0], 50.0, 10.0, 0.2);
         assert!(slower.trouble().is_some() && disturbed.trouble().is_some());
-        let said = Summary::of(&[slower, good, disturbed]).to_string();
-        assert!(said.starts_with("medians (1 of 3 rounds count)"), "{said}");
-        assert!(said.contains("takt/wrk            1.200"), "{said}");
+        let said = summary("clients".into(), &[slower, good, disturbed]).markdown();
+        assert!(said.contains("Medians of the 1 of 3 rounds"), "{said}");
+        let takt = "| takt | 60 | 5.00 | (1.00 + 4.00) | 3.00 | 0.600 | 1.000 |  |  |";
+        let wrk = "| wrk | 50 | 5.00 | (1.00 + 4.00) | 3.00 | 0.500 | 1.000 | 1.200 | 1.000 |";
+        assert!(said.contains(takt) && said.contains(wrk), "{said}");
+    }
+
+    #[test]
+    fn when_every_round_was_disturbed_the_table_says_so() {
+        let disturbed = round([100.0, 100.0], 50.0, 10.0, 0.2);
+        let said = summary("clients".into(), &[disturbed]).markdown();
+        assert!(said.contains("NONE COUNTS") && said.contains("| takt | 10 |"), "{said}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::flags;
 use super::own::{Mock, Scratch, Stopped, build, resident_kib};
+use super::table::{Report, Table};
 
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
@@ -80,33 +81,33 @@ struct Seen {
     server_kib: u64,
 }
 
-/// Runs them, prints what was seen, and fails when a stream did.
-pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
+/// Runs them and says what was seen; a stream that fails is an error.
+pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
     if options.build {
         build(root, &options.profile)?;
     }
     let program = root.join("target").join(&options.profile).join("takt");
-    println!(
-        "{:>8}  {:>8}  {:>10}  {:>10}  {:>10}",
-        "streams", "sockets", "client KiB", "server KiB", "succeeded"
-    );
-    let mut all = Vec::new();
+    let head =
+        ["streams", "sockets", "client KiB", "server KiB", "succeeded", "bytes a further stream"];
+    let mut table = Table::new("Streams open at once", &head);
+    let mut last: Option<Seen> = None;
     for &streams in &options.streams {
+        eprintln!("{streams} streams");
         let folder = Scratch::new()?;
         let seen = measure(&program, folder.path(), streams, options)?;
-        println!(
-            "{:>8}  {:>8}  {:>10}  {:>10}  {:>10}",
-            seen.streams, seen.sockets, seen.kib, seen.server_kib, seen.succeeded
-        );
-        all.push(seen);
+        let bytes = last.and_then(|last| bytes_a_stream(&last, &seen));
+        table.row(vec![
+            seen.streams.to_string(),
+            seen.sockets.to_string(),
+            seen.kib.to_string(),
+            seen.server_kib.to_string(),
+            seen.succeeded.to_string(),
+            bytes.map_or_else(String::new, |bytes| format!("{bytes:.0}")),
+        ]);
+        last = Some(seen);
     }
-    for pair in all.windows(2) {
-        if let Some(bytes) = bytes_a_stream(&pair[0], &pair[1]) {
-            let (from, to) = (pair[0].streams, pair[1].streams);
-            println!("from {from} to {to}: {bytes:.0} bytes resident for each further stream");
-        }
-    }
-    Ok(())
+    table.note("Resident memory of the client, beside that of the run in the row above.");
+    Ok(table.into())
 }
 
 fn bytes_a_stream(few: &Seen, many: &Seen) -> Option<f64> {

@@ -5,16 +5,13 @@
 //! start, and the handshakes, are left out.
 
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, bail, ensure};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike as _;
-use serde_json::Value;
+use anyhow::{bail, ensure};
 
-use super::own::{Mock, Scratch, build};
+use super::flags;
+use super::own::{Mock, TaktRun, build};
 use super::rounds::median;
-use super::{flags, pinned};
+use super::table::{Report, Table};
 
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
@@ -59,8 +56,8 @@ impl Options {
     }
 }
 
-/// Runs the rounds and prints what each cost.
-pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
+/// Runs the rounds and says what each cost.
+pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
     if options.build {
         build(root, "release")?;
     }
@@ -81,77 +78,56 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         ),
         ("event", &timed[..], options.streams, 64, &["--model", "m", "--stream"][..]),
     ];
-    println!("{:>5}  {:<8}  {:>10}  {:>10}  {:>6}", "round", "of a", "plain us", "TLS us", "ratio");
+    let head =
+        ["CPU time of the client, of a", "plain us", "TLS us", "ratio", "ratio of each round"];
+    let mut table = Table::new("Plain and over TLS in turn", &head);
     for (what, mode, count, each, flags) in kinds {
         let plain = Mock::start(&program, mode)?;
         let secure = Mock::start(&program, &[mode, &tls[..]].concat())?;
         let (mut of_plain, mut of_tls, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for round in 1..=options.rounds {
-            let cost = |url: &str, more: &[&str]| {
+            let cost = |server: &Mock, more: &[&str]| {
                 let flags = [flags, more].concat();
-                unit_us(&program, url, count, each, &flags, &options.takt_flags)
+                unit_us(&program, server, count, each, &flags, &options.takt_flags)
             };
-            let (a, b) = (cost(&plain.url, &[])?, cost(&secure.url, &["--cacert", &ca])?);
-            println!("{round:>5}  {what:<8}  {a:>10.2}  {b:>10.2}  {:>6.2}", b / a);
+            let (a, b) = (cost(&plain, &[])?, cost(&secure, &["--cacert", &ca])?);
+            eprintln!("round {round}: {what}, plain {a:.2} us, TLS {b:.2} us");
             of_plain.push(a);
             of_tls.push(b);
             ratios.push(b / a);
         }
-        println!(
-            "{:>5}  {what:<8}  {:>10.2}  {:>10.2}  {:>6.2}",
-            "all",
-            median(&mut of_plain),
-            median(&mut of_tls),
-            median(&mut ratios)
-        );
+        let each: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
+        table.row(vec![
+            what.to_owned(),
+            format!("{:.2}", median(&mut of_plain)),
+            format!("{:.2}", median(&mut of_tls)),
+            format!("{:.2}", median(&mut ratios)),
+            each.join(", "),
+        ]);
     }
-    Ok(())
+    table
+        .note(format!("Medians of {} rounds, 64 connections, start-up taken off.", options.rounds));
+    Ok(table.into())
 }
 
-/// CPU time of the client for one of `count * each` units.
+/// CPU time of the client for one of `count * each` units, in microseconds.
 fn unit_us(
     program: &Path,
-    url: &str,
+    server: &Mock,
     count: u64,
     each: u64,
     flags: &[&str],
     more: &[String],
 ) -> anyhow::Result<f64> {
-    let few = count / 10;
-    let short = cpu_us(program, url, few, flags, more)?;
-    let long = cpu_us(program, url, count, flags, more)?;
-    Ok((long - short) / ((count - few) * each) as f64)
-}
-
-fn cpu_us(
-    program: &Path,
-    url: &str,
-    requests: u64,
-    flags: &[&str],
-    more: &[String],
-) -> anyhow::Result<f64> {
-    let folder = Scratch::new()?;
-    let requests = requests.to_string();
-    let children = || -> anyhow::Result<i64> {
-        let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-        Ok(usage.user_time().num_microseconds() + usage.system_time().num_microseconds())
+    let cpu_us = |requests: u64| {
+        let text = requests.to_string();
+        let common = ["--concurrency", "64", "--requests", &text, "--set", "journal=off"];
+        let dataset = ["--set", "dataset={format: synthetic, prompts: 1000}"];
+        let run = TaktRun::of(program, server, &[&common[..], &dataset, flags].concat(), more)?;
+        ensure!(run.succeeded() == requests as f64, "{} of {requests} succeeded", run.succeeded());
+        anyhow::Ok(run.spent.cpu.all_s() * 1e6)
     };
-    let before = children()?;
-    let mut command: Command = pinned(0, program);
-    let out = command
-        .args(["run", "--url", url, "--concurrency", "64", "--requests", &requests])
-        .args(["--set", "dataset={format: synthetic, prompts: 1000}", "--set", "journal=off"])
-        .args(["--out", "out", "--format", "json", "--quiet"])
-        .args(flags)
-        .args(more)
-        .current_dir(folder.path())
-        .output()
-        .context("starting takt")?;
-    let after = children()?;
-    let says = String::from_utf8_lossy(&out.stderr);
-    ensure!(out.status.success(), "takt ended with {}: {says}", out.status);
-    let said: Value = serde_json::from_slice(&out.stdout)?;
-    let succeeded = said["phases"][0]["succeeded"].to_string();
-    ensure!(succeeded == requests, "{succeeded} of {requests} succeeded");
-    Ok((after - before) as f64)
+    let few = count / 10;
+    let (short, long) = (cpu_us(few)?, cpu_us(count)?);
+    Ok((long - short) / ((count - few) * each) as f64)
 }

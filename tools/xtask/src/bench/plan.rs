@@ -1,0 +1,171 @@
+//! What `bench all` runs, in the order of `docs/BENCHMARKS.md`.
+
+use std::path::Path;
+
+use super::BENCHES;
+use super::program::Program;
+use super::table::Report;
+
+/// One benchmark of the page.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// What `--only` calls it; of `cargo xtask bench NAME`, its name.
+    pub(super) name: &'static str,
+    /// A program that makes its tables itself.
+    program: Option<Program>,
+    /// Its arguments.
+    pub(super) full: &'static str,
+    /// Those of a short run.
+    pub(super) quick: &'static str,
+}
+
+impl Planned {
+    /// The command as a user would give it.
+    pub(super) fn line(&self, args: &str) -> String {
+        match &self.program {
+            Some(program) => program.line(args),
+            None => super::line(self.name, args),
+        }
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self, root: &Path, args: &str) -> anyhow::Result<Report> {
+        if let Some(program) = &self.program {
+            return program.run(root, args);
+        }
+        let words: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+        let bench = BENCHES.iter().find(|bench| bench.name == self.name);
+        let bench = bench.ok_or_else(|| anyhow::anyhow!("no benchmark is called {}", self.name))?;
+        (bench.ready)(&words)?(root)
+    }
+}
+
+/// `cargo xtask bench NAME`.
+const fn bench(name: &'static str, full: &'static str, quick: &'static str) -> Planned {
+    Planned { name, program: None, full, quick }
+}
+
+/// A program that cargo builds.
+const fn built(
+    name: &'static str,
+    build: &'static str,
+    path: &'static str,
+    full: &'static str,
+    quick: &'static str,
+) -> Planned {
+    Planned { name, program: Some(Program { build, path, module: None }), full, quick }
+}
+
+/// A script.
+const fn script(
+    name: &'static str,
+    path: &'static str,
+    module: Option<&'static str>,
+    full: &'static str,
+    quick: &'static str,
+) -> Planned {
+    Planned { name, program: Some(Program { build: "", path, module }), full, quick }
+}
+
+const SHORT: &str = "--rounds 1 --seconds 1 --patience 5";
+
+/// All of them.
+pub(super) const PLAN: &[Planned] = &[
+    bench("wrk", "--server floor --clients wrk --rounds 3 --seconds 3 --connections 16", SHORT),
+    bench("wrk", "--server floor --clients wrk --rounds 3 --seconds 3 --connections 64", SHORT),
+    bench("wrk", "--server floor --clients wrk --rounds 3 --seconds 3 --connections 256", SHORT),
+    bench("wrk", "--rounds 7 --seconds 2", SHORT),
+    bench("wrk", "--rounds 7 --seconds 2 --api raw", SHORT),
+    bench("server", "--rounds 7 --seconds 2", SHORT),
+    bench("peers", "", "--rounds 1 --requests 200"),
+    bench(
+        "scale",
+        "",
+        "--rounds 1 --seconds 1 --rates 1000 --waits guard --connections 64 --tokens 16",
+    ),
+    built(
+        "timer_lateness",
+        "-p takt-net --example timer_lateness",
+        "target/release/examples/timer_lateness",
+        "spin 1000 3000",
+        "spin 1000 300",
+    ),
+    built(
+        "timer_lateness",
+        "-p takt-net --example timer_lateness",
+        "target/release/examples/timer_lateness",
+        "guard 1000 3000",
+        "guard 1000 300",
+    ),
+    built("selftest", "-p takt --bin takt", "target/release/takt", "selftest", "selftest --quick"),
+    bench("counts", "", ""),
+    bench("memory", "--settle 30", "--requests 500000 --every 1 --settle 1"),
+    built(
+        "event_cost",
+        "-p takt-bench --bin event_cost",
+        "target/release/event_cost",
+        "",
+        "--events 20000 --rounds 2",
+    ),
+    bench("streams", "--streams 1000,10000,18000 --tokens 45", "--streams 500,1000 --tokens 8"),
+    bench("tls", "", "--rounds 1 --requests 20000 --streams 500"),
+    script(
+        "slow_subscriber",
+        "tests/zmq/slow_subscriber.py",
+        Some("zmq"),
+        "",
+        "--events 20000 --seconds 6 --queue 4",
+    ),
+    built(
+        "record_cost",
+        "-p takt-bench --bin record_cost",
+        "target/release/record_cost",
+        "--records 3000000",
+        "--records 300000",
+    ),
+    script("conversations", "bench/conversations.sh", None, "10000 20", "200 3"),
+    script("llama", "tests/real/llama.sh", None, "8080", "8080"),
+    built("speed", "-p takt-opprof --example speed", "target/release/examples/speed", "", ""),
+    built(
+        "simulate",
+        "-p takt-tests --bin simulate",
+        "target/release/simulate",
+        "--seeds 10000 --from 100000",
+        "--seeds 200 --from 100000",
+    ),
+    built(
+        "simulate",
+        "-p takt-tests --bin simulate",
+        "target/release/simulate",
+        "--steady 100",
+        "--steady 5",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_benchmark_is_in_the_plan_and_every_command_can_be_read() {
+        for bench in BENCHES {
+            assert!(PLAN.iter().any(|planned| planned.name == bench.name), "{}", bench.name);
+        }
+        for planned in PLAN.iter().filter(|planned| planned.program.is_none()) {
+            let bench = BENCHES.iter().find(|bench| bench.name == planned.name).unwrap();
+            for args in [planned.full, planned.quick] {
+                let words: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+                let ready = (bench.ready)(&words);
+                assert!(ready.is_ok(), "{}: {:?}", planned.name, ready.err());
+            }
+        }
+    }
+
+    #[test]
+    fn scripts_are_where_the_plan_says() {
+        let root = crate::root::of(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        for program in PLAN.iter().filter_map(|planned| planned.program.as_ref()) {
+            assert!(!program.build.is_empty() || root.join(program.path).is_file(), "{program:?}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Programs that measure and make their tables themselves: built, run, and what they print is kept as it is.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use super::own::Scratch;
+use super::spent;
+use super::table::Report;
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// What cargo builds, such as `-p takt-bench --bin event_cost`; empty for a script.
+    pub(super) build: &'static str,
+    /// Where it is below the root.
+    pub(super) path: &'static str,
+    /// A module that a script's Python needs.
+    pub(super) module: Option<&'static str>,
+}
+
+impl Program {
+    /// The command as a user would give it.
+    pub(super) fn line(&self, args: &str) -> String {
+        let line = match self.build {
+            "" => format!("{} {args}", self.path),
+            build if args.is_empty() => format!("cargo run --release {build}"),
+            build => format!("cargo run --release {build} -- {args}"),
+        };
+        line.trim_end().to_owned()
+    }
+
+    /// Runs it; one that ends with an error has failed, and what it printed is kept.
+    pub(super) fn run(&self, root: &Path, args: &str) -> anyhow::Result<Report> {
+        if let Some(module) = self.module {
+            let import = Command::new("python3").args(["-c", &format!("import {module}")]).output();
+            let there = import.is_ok_and(|out| out.status.success());
+            ensure!(there, "left out: Python has no module {module} (python3 -m pip install it)");
+        }
+        if !self.build.is_empty() {
+            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            let mut command = Command::new(cargo);
+            command.args(["build", "--quiet", "--release", "--locked"]).current_dir(root);
+            ensure!(command.args(self.build.split(' ')).status()?.success(), "it does not build");
+        }
+        let folder = Scratch::new()?;
+        let out = folder.path().join("out");
+        let mut command = Command::new(root.join(self.path));
+        command.args(args.split_whitespace()).current_dir(root);
+        let spent = spent::run(&mut command, &out, || Ok(0.0))?;
+        let mut printed = std::fs::read_to_string(&out).context("reading what it printed")?;
+        let (user_s, sys_s) = (spent.cpu.user_s, spent.cpu.sys_s);
+        printed += &format!("CPU time of all of it: {user_s:.2} s user, {sys_s:.2} s system\n");
+        let failed = (!spent.status.success()).then(|| format!("it ended with {}", spent.status));
+        Ok(Report { printed, failed, ..Report::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_the_one_a_user_would_give() {
+        let program = |build| Program { build, path: "target/release/a", module: None };
+        assert_eq!(program("-p a --bin a").line(""), "cargo run --release -p a --bin a");
+        assert_eq!(program("-p a").line("--n 3"), "cargo run --release -p a -- --n 3");
+        assert_eq!(program("").line("8000"), "target/release/a 8000");
+    }
+
+    #[test]
+    fn what_a_program_prints_is_kept_though_it_fails() {
+        let program = Program { build: "", path: "bin/sh", module: None };
+        // The root of the file system, so that the shell is found below it.
+        let report = program.run(Path::new("/"), "-c pwd;false").unwrap();
+        assert!(report.printed.starts_with("/\nCPU time of all of it: "), "{}", report.printed);
+        assert_eq!(report.failed.as_deref(), Some("it ended with exit status: 1"));
+        let program = Program { module: Some("no_such_module_of_takt"), ..program };
+        assert!(program.run(Path::new("/"), "").unwrap_err().to_string().contains("left out"));
+    }
+}
