@@ -82,7 +82,7 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let mut page = head(&about::lines(root), options.quick);
     let mut failed = Vec::new();
     for planned in PLAN.iter().filter(|planned| options.takes(planned)) {
-        let args = if options.quick { planned.quick } else { planned.full };
+        let Some(args) = planned.args(options.quick) else { continue };
         let command = planned.line(args);
         let quiet = Quiet::wait(options.patience)?.to_string();
         eprintln!("\n{command}\n{quiet}");

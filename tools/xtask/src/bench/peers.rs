@@ -23,7 +23,7 @@ usage: cargo xtask bench peers [flags] [-- further flags of `takt run`]
 
   --clients LIST    of takt, oha, vllm, aiperf, guidellm; in this order in each round (all)
   --rounds N        rounds, in each of which every client runs twice (3)
-  --requests N      requests of the long run; the short one has a quarter (2000)
+  --requests N      requests of the long run; the short one has a quarter (4000)
   --concurrency N   requests in flight (16)
   --tokens N        events of each answer (16)
   --no-build        measure what is there
@@ -57,7 +57,7 @@ impl Options {
         let mut options = Self {
             clients: PeerKind::ALL.to_vec(),
             rounds: 3,
-            requests: 2_000,
+            requests: 4_000,
             concurrency: 16,
             tokens: 16,
             places: Places::from_environment(variable),
@@ -106,11 +106,17 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
     let tokens = options.tokens.to_string();
     let mode = ["--ttft", "10ms", "--tpot", "2ms", "--tokens", &tokens, "--core", "1"];
     let server = Mock::start(&takt, &mode)?;
+    // Once for nothing, so that no run is the first to read a program from the disk.
+    for (peer, _) in &peers {
+        eprintln!("warming up {} {}", peer.kind.name(), peer.version);
+        once(peer, &server, options, WARM_UP).with_context(|| peer.kind.name())?;
+    }
     for round in 1..=options.rounds {
         for (peer, costs) in &mut peers {
             let cost = measure(peer, &server, options)
                 .with_context(|| format!("{} in round {round}", peer.kind.name()))?;
-            eprintln!("round {round}: {} {cost:?}", peer.kind.name());
+            let (name, Cost { more_us, start_s, .. }) = (peer.kind.name(), cost);
+            eprintln!("round {round}: {name}, {more_us:.0} us a request, {start_s:.2} s to start");
             costs.push(cost);
         }
     }
@@ -159,41 +165,43 @@ impl Cost {
 }
 
 fn measure(peer: &Peer, server: &Mock, options: &Options) -> anyhow::Result<Cost> {
-    let once = |requests: u64| -> anyhow::Result<Ran> {
-        let folder = Scratch::new()?;
-        let work = Work {
-            url: &server.url,
-            requests,
-            concurrency: options.concurrency,
-            tokens: options.tokens,
-            folder: folder.path(),
-        };
-        peer.prepare(&work)?;
-        let before = server.answered()?;
-        // It ends its own children as well when it takes too long.
-        let mut command = pinned(0, Path::new("timeout"));
-        command.args(["--kill-after=10", PATIENCE_S]).args(peer.command(&work));
-        command.current_dir(folder.path()).envs(peer.environment());
-        let says = folder.path().join("says");
-        command.stderr(std::fs::File::create(&says)?);
-        let out = folder.path().join("out");
-        let spent = spent::run(&mut command, &out, || server.cpu_s())?;
-        let tail = || {
-            let all = std::fs::read_to_string(&says).unwrap_or_default()
-                + &std::fs::read_to_string(&out).unwrap_or_default();
-            let lines: Vec<&str> = all.lines().collect();
-            lines[lines.len().saturating_sub(LINES)..].join("\n")
-        };
-        ensure!(spent.status.success(), "it ended with {}:\n{}", spent.status, tail());
-        let counted = peer.counted(folder.path()).with_context(tail)?;
-        let all = requests as f64;
-        ensure!(counted.requests == all, "it says {} of {requests} requests", counted.requests);
-        // Less one: the page of counts itself is answered with 200.
-        let answered = (server.answered()? - before).saturating_sub(1);
-        Ok(Ran { cpu_s: spent.cpu.all_s(), answered, others: spent.others, counted })
-    };
-    let (short, long) = (once(options.requests / 4)?, once(options.requests)?);
+    let short = once(peer, server, options, options.requests / 4)?;
+    let long = once(peer, server, options, options.requests)?;
     Cost::of(&short, &long).context("the server counted no more requests in the long run")
+}
+
+/// One run of one client.
+fn once(peer: &Peer, server: &Mock, options: &Options, requests: u64) -> anyhow::Result<Ran> {
+    let folder = Scratch::new()?;
+    let work = Work {
+        url: &server.url,
+        requests,
+        concurrency: options.concurrency,
+        tokens: options.tokens,
+        folder: folder.path(),
+    };
+    peer.prepare(&work)?;
+    let before = server.answered()?;
+    // It ends its own children as well when it takes too long.
+    let mut command = pinned(0, Path::new("timeout"));
+    command.args(["--kill-after=10", PATIENCE_S]).args(peer.command(&work));
+    command.current_dir(folder.path()).envs(peer.environment());
+    let (says, out) = (folder.path().join("says"), folder.path().join("out"));
+    command.stderr(std::fs::File::create(&says)?);
+    let spent = spent::run(&mut command, &out, || server.cpu_s())?;
+    let tail = || {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        let all = read(&says) + &read(&out);
+        let lines: Vec<&str> = all.lines().collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    };
+    ensure!(spent.status.success(), "it ended with {}:\n{}", spent.status, tail());
+    let counted = peer.counted(folder.path()).with_context(tail)?;
+    let all = requests as f64;
+    ensure!(counted.requests == all, "it says {} of {requests} requests", counted.requests);
+    // Less one: the page of counts itself is answered with 200.
+    let answered = (server.answered()? - before).saturating_sub(1);
+    Ok(Ran { cpu_s: spent.cpu.all_s(), answered, others: spent.others, counted })
 }
 
 fn table(peers: &[(Peer, Vec<Cost>)], options: &Options) -> Table {
@@ -245,6 +253,9 @@ fn table(peers: &[(Peer, Vec<Cost>)], options: &Options) -> Table {
 
 /// The longest that one run of a client may take, in seconds.
 const PATIENCE_S: &str = "600";
+
+/// Requests of a run that is not measured.
+const WARM_UP: u64 = 32;
 
 /// Lines that are shown of what a client said that failed.
 const LINES: usize = 20;
