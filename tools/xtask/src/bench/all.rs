@@ -217,14 +217,14 @@ mod tests {
     fn options_say_what_to_run_and_where_to_write() {
         let read = |line: &str| {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            Options::read(Path::new("/root"), &words)
+            Options::read(Path::new("/w"), &words)
         };
         let options = read("--quick yes --only wrk,counts --out a.md").unwrap();
         assert!(options.quick && options.out == Path::new("a.md"));
         let taken: Vec<&str> =
             PLAN.iter().filter(|p| options.takes(p)).map(|planned| planned.name).collect();
         assert!(taken.contains(&"counts") && !taken.contains(&"memory"), "{taken:?}");
-        assert_eq!(read("").unwrap().out, Path::new("/root/target/bench/BENCHMARKS.md"));
+        assert_eq!(read("").unwrap().out, Path::new("/w/target/bench/BENCHMARKS.md"));
         for bad in ["--quick perhaps", "--only wrk,nothing", "--no-build", "-- --core 0"] {
             assert!(read(bad).is_err(), "{bad}");
         }
