@@ -99,27 +99,42 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
     for &kind in &options.clients {
         match Peer::find(kind, &options.places, &takt, &options.takt_flags) {
             Ok(peer) => peers.push((peer, Vec::<Cost>::new())),
-            Err(why) => left_out.push(format!("{} is left out: {why:#}.", kind.name())),
+            Err(why) => left_out.push(format!("{} is left out: {why:#}", kind.name())),
         }
     }
-    left_out.iter().for_each(|line| eprintln!("{line}"));
     let tokens = options.tokens.to_string();
     let mode = ["--ttft", "10ms", "--tpot", "2ms", "--tokens", &tokens, "--core", "1"];
     let server = Mock::start(&takt, &mode)?;
     // Once for nothing, so that no run is the first to read a program from the disk.
-    for (peer, _) in &peers {
-        eprintln!("warming up {} {}", peer.kind.name(), peer.version);
-        once(peer, &server, options, WARM_UP).with_context(|| peer.kind.name())?;
-    }
-    for round in 1..=options.rounds {
-        for (peer, costs) in &mut peers {
-            let cost = measure(peer, &server, options)
-                .with_context(|| format!("{} in round {round}", peer.kind.name()))?;
-            let (name, Cost { more_us, start_s, .. }) = (peer.kind.name(), cost);
-            eprintln!("round {round}: {name}, {more_us:.0} us a request, {start_s:.2} s to start");
-            costs.push(cost);
+    for round in 0..=options.rounds {
+        let mut standing = Vec::new();
+        for (peer, mut costs) in peers {
+            let name = peer.kind.name();
+            let measured = match round {
+                0 => once(&peer, &server, options, WARM_UP).map(|_| None),
+                _ => measure(&peer, &server, options).map(Some),
+            };
+            match measured {
+                Ok(cost) => {
+                    match cost {
+                        Some(cost) => eprintln!("round {round}: {name}, {cost:?}"),
+                        None => eprintln!("warm: {name} {}", peer.version),
+                    }
+                    costs.extend(cost);
+                    standing.push((peer, costs));
+                }
+                // The others' figures are no worse for it.
+                Err(why) => {
+                    let why = format!("{why:#}");
+                    eprintln!("round {round}: {name}: {why}");
+                    let first = why.lines().next().unwrap_or_default();
+                    left_out.push(format!("{name} is left out: in round {round}: {first}"));
+                }
+            }
         }
+        peers = standing;
     }
+    ensure!(!peers.is_empty(), "no client ran: {}", left_out.join("\n"));
     let mut table = table(&peers, options);
     left_out.into_iter().for_each(|line| table.note(line));
     Ok(table.into())
@@ -196,7 +211,8 @@ fn once(peer: &Peer, server: &Mock, options: &Options, requests: u64) -> anyhow:
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     };
     ensure!(spent.status.success(), "it ended with {}:\n{}", spent.status, tail());
-    let counted = peer.counted(folder.path()).with_context(tail)?;
+    let counted = peer.counted(folder.path());
+    let counted = counted.with_context(|| format!("its figures cannot be read:\n{}", tail()))?;
     let all = requests as f64;
     ensure!(counted.requests == all, "it says {} of {requests} requests", counted.requests);
     // Less one: the page of counts itself is answered with 200.
