@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 conversations=${1:?usage: bench/conversations.sh CONVERSATIONS TURNS} turns=${2:?how many turns each}
-cargo build -q --release -p takt
+[ -x target/release/takt ] || cargo build -q --release -p takt
 out=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; rm -rf "$out"' EXIT
 server=

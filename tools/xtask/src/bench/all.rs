@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 
 use super::machine::{CpuTotals, OTHERS_MAX, Quiet};
+use super::own::build;
 use super::plan::{PLAN, Planned};
 use super::spent::Cpu;
 use super::table::Report;
@@ -79,6 +80,7 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     if let Some(folder) = options.out.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     }
+    build(root, "release")?;
     let mut page = head(&about::lines(root), options.quick);
     let mut failed = Vec::new();
     for planned in PLAN.iter().filter(|planned| options.takes(planned)) {

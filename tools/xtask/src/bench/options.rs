@@ -65,11 +65,6 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether the takt binary takes part.
-    pub(super) fn uses_takt(&self) -> bool {
-        self.server == ServerKind::Mock || self.clients.contains(&ClientKind::Takt)
-    }
-
     fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
         match name {
             "--rounds" => self.rounds = value.parse()?,

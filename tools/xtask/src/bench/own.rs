@@ -11,15 +11,16 @@ use serde_json::Value;
 use super::spent::Spent;
 use super::{machine, pinned, said, spent};
 
-/// Builds takt.
+/// Builds takt and the floor, always together: cargo unites the features of what it builds at once, and every
+/// benchmark has to measure the same program.
 pub(super) fn build(root: &Path, profile: &str) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "-p", "takt"]).current_dir(root);
+    command.args(["build", "--quiet", "-p", "takt", "-p", "takt-bench"]).current_dir(root);
     if profile == "release" {
         command.arg("--release");
     }
-    ensure!(command.status()?.success(), "takt does not build");
+    ensure!(command.status().context("starting cargo")?.success(), "takt does not build");
     Ok(())
 }
 

@@ -12,7 +12,8 @@ use super::table::Report;
 /// One of them.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// What cargo builds, such as `-p takt-bench --bin event_cost`; empty for a script.
+    /// What cargo builds, such as `-p takt-bench --bin event_cost`; empty for a script
+    /// and for takt.
     pub(super) build: &'static str,
     /// Where it is below the root.
     pub(super) path: &'static str,

@@ -10,13 +10,13 @@
 //! CPU time is what the kernel says of the client (`wait4`), all its threads, from start to end.
 
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 
 use super::client::{Client, ClientKind};
 use super::machine::Quiet;
 use super::options::Options;
+use super::own::build;
 use super::rounds::{Round, median, summary};
 use super::server::{Server, ServerKind};
 use super::table::{Report, Table};
@@ -114,18 +114,7 @@ pub(super) fn servers(root: &Path, options: &Options) -> anyhow::Result<Report> 
 fn prepare(root: &Path, options: &Options) -> anyhow::Result<()> {
     two_cores()?;
     if options.build {
-        let mut packages = vec!["-p", "takt-bench"];
-        if options.uses_takt() {
-            packages.extend(["-p", "takt"]);
-        }
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .current_dir(root)
-            .args(["build", "--quiet", "--release"])
-            .args(&packages)
-            .status()
-            .context("starting cargo")?;
-        ensure!(status.success(), "cargo build {} failed", packages.join(" "));
+        build(root, "release")?;
     }
     Ok(())
 }
