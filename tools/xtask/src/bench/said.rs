@@ -45,7 +45,9 @@ pub(super) fn by_takt(said: &str) -> anyhow::Result<Counted> {
     for wrong in ["failed", "unanswered"] {
         ensure!(number(phase, wrong)? == 0.0, "takt had requests {wrong}");
     }
-    Ok(Counted { requests: number(phase, "succeeded")?, per_s: number(phase, "successful_per_s")? })
+    // A run of one request has no rate.
+    let per_s = phase["successful_per_s"].as_f64().unwrap_or(0.0);
+    Ok(Counted { requests: number(phase, "succeeded")?, per_s })
 }
 
 /// What takt's result says of its figures: `valid`, `suspect` or `invalid`.

@@ -181,7 +181,7 @@ impl Scale<'_> {
                 ]);
             }
         }
-        table.note("A reactor that spins takes its core whole, whatever the rate.");
+        table.note("The time for which the reactor looks at the clock while it waits is in it: at low rates most.");
         Ok(table)
     }
 
