@@ -70,7 +70,7 @@ const fn built(
 const fn script(
     name: &'static str,
     path: &'static str,
-    module: Option<&'static str>,
+    module: Option<(&'static str, &'static str)>,
     full: &'static str,
     quick: &'static str,
 ) -> Planned {
@@ -122,7 +122,7 @@ pub(super) const PLAN: &[Planned] = &[
     script(
         "slow_subscriber",
         "tests/zmq/slow_subscriber.py",
-        Some("zmq"),
+        Some(("zmq", "pyzmq")),
         "",
         "--events 20000 --seconds 6 --queue 4",
     ),

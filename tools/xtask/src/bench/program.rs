@@ -17,8 +17,8 @@ pub(super) struct Program {
     pub(super) build: &'static str,
     /// Where it is below the root.
     pub(super) path: &'static str,
-    /// A module that a script's Python needs.
-    pub(super) module: Option<&'static str>,
+    /// A module that a script's Python needs, and the package that has it.
+    pub(super) module: Option<(&'static str, &'static str)>,
 }
 
 impl Program {
@@ -34,10 +34,10 @@ impl Program {
 
     /// Runs it; one that ends with an error has failed, and what it printed is kept.
     pub(super) fn run(&self, root: &Path, args: &str) -> anyhow::Result<Report> {
-        if let Some(module) = self.module {
+        if let Some((module, package)) = self.module {
             let import = Command::new("python3").args(["-c", &format!("import {module}")]).output();
             let there = import.is_ok_and(|out| out.status.success());
-            ensure!(there, "left out: Python has no module {module} (python3 -m pip install it)");
+            ensure!(there, "left out: Python has no module {module} (pip install {package})");
         }
         if !self.build.is_empty() {
             let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -77,7 +77,7 @@ mod tests {
         let report = program.run(Path::new("/"), "-c pwd;false").unwrap();
         assert!(report.printed.starts_with("/\nCPU time of all of it: "), "{}", report.printed);
         assert_eq!(report.failed.as_deref(), Some("it ended with exit status: 1"));
-        let program = Program { module: Some("no_such_module_of_takt"), ..program };
+        let program = Program { module: Some(("no_such_module_of_takt", "none")), ..program };
         assert!(program.run(Path::new("/"), "").unwrap_err().to_string().contains("left out"));
     }
 }
