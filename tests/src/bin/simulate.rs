@@ -86,6 +86,9 @@ fn many(seeds: Range<u64>, most_failures: usize) -> ExitCode {
             break;
         }
         count += 1;
+        if count.is_multiple_of(TOLD_EVERY) {
+            eprintln!("{count} seeds, now {seed}, {:.0} s", began.elapsed().as_secs_f64());
+        }
         match run(&Scenario::draw(seed)) {
             Ok(ran) => {
                 ran.result.phases.iter().for_each(|phase| add(&mut totals, phase));
@@ -131,5 +134,7 @@ fn add(totals: &mut BTreeMap<String, u64>, phase: &PhaseResult) {
     }
 }
 
+/// Seeds between two words about how far it is: a seed that does not end is then found.
+const TOLD_EVERY: u32 = 500;
 /// Failures that are told in words.
 const SHOWN: usize = 20;

@@ -82,13 +82,21 @@ impl Phase {
         if let OrderKind::Single(sample) = &mut self.order {
             *sample = (*sample).min(self.samples - 1);
         }
-        if talks.conversations.is_some() {
+        match talks.begin {
             // The one or the other says how many.
-            self.limits.min_duration = None;
-        } else if let Beginning::Arrivals(rate, _) = talks.begin {
-            // No more passes than the rate allows in a while.
-            let most = Span::from_secs_f64(PASSES_ARRIVALS / rate);
-            self.limits.min_duration = self.limits.min_duration.map(|least| least.min(most));
+            _ if talks.conversations.is_some() => self.limits.min_duration = None,
+            Beginning::Arrivals(rate, _) => {
+                // No more passes than the rate allows in a while.
+                let most = Span::from_secs_f64(PASSES_ARRIVALS / rate);
+                self.limits.min_duration = self.limits.min_duration.map(|least| least.min(most));
+            }
+            Beginning::Active(_) => {
+                // A closed loop knows no time: spans alone would be no limit.
+                self.limits.min_duration = None;
+                if self.limits.duration.is_some() {
+                    self.limits.requests.get_or_insert(CLOSED_REQUESTS);
+                }
+            }
         }
         self.prompt_bytes = self.prompt_bytes.min(MESSAGE_MAX);
         self.load = Load::Agentic(talks);
@@ -230,6 +238,8 @@ pub(super) const CONTEXT: u32 = 4096;
 const TURNS_MAX: u64 = 12;
 /// Bytes of a message: a whole history goes into the buffers of a link that adds nothing but latency.
 const MESSAGE_MAX: usize = 64 << 10;
+/// The most requests of a closed loop of conversations that the open loop it replaces had a span for.
+const CLOSED_REQUESTS: u64 = 2_000;
 /// Arrivals until the least duration of passes, in the mean.
 const PASSES_ARRIVALS: f64 = 300.0;
 /// The most endpoints of a scenario.
