@@ -21,7 +21,8 @@ impl Client {
                 self.discard(stream, Close::Orderly, cx);
                 continue;
             }
-            if cx.now().saturating_since(connection.rested) <= FRESH {
+            let fresh = cx.now().saturating_since(connection.rested) <= FRESH;
+            if fresh || self.endpoints[endpoint].keeps {
                 return Some(stream);
             }
             self.readable(stream, cx);

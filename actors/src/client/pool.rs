@@ -34,7 +34,7 @@ pub(super) struct Endpoint {
     /// How to reach it: once for each address to connect from.
     ways: Vec<Target>,
     way: usize,
-    /// Most recently used last. Some may have died since: whoever takes one looks.
+    /// Most recently used last. Some may have died since: whoever takes one looks, unless the endpoint `keeps` them.
     pub(super) idle: Vec<StreamId>,
     /// Requests without a connection, oldest first.
     pub(super) waiting: VecDeque<FlightKey>,
@@ -55,6 +55,9 @@ pub(super) struct Endpoint {
     /// Present from a refusal until a connection stands again.
     pub(super) down: Option<Down>,
     quick_closes: u8,
+    /// It has answered on a used connection, and closed none soon after an answer since: what it closes for other
+    /// reasons an event tells of before the connection is wanted, but for a moment that no look would catch either.
+    pub(super) keeps: bool,
 }
 
 /// An endpoint that refuses connections.
@@ -85,6 +88,7 @@ impl Endpoint {
             in_flight: 0,
             down: None,
             quick_closes: 0,
+            keeps: false,
         }
     }
 
@@ -127,6 +131,7 @@ impl Endpoint {
     pub(super) fn answered_again(&mut self) {
         if self.pools() {
             self.quick_closes = 0;
+            self.keeps = true;
         }
     }
 
@@ -134,6 +139,7 @@ impl Endpoint {
     pub(super) fn closed_after(&mut self, after: Span) {
         if after <= QUICK {
             self.quick_closes = self.quick_closes.saturating_add(1).min(HABIT);
+            self.keeps = false;
         }
     }
 
@@ -177,9 +183,12 @@ mod tests {
         let mut e = endpoint();
         e.closed_after(QUICK);
         e.answered_again();
+        assert!(e.keeps);
+        e.closed_after(QUICK + Span::from_nanos(1));
+        assert!(e.keeps, "that was idleness");
         e.closed_after(QUICK);
         e.closed_after(QUICK + Span::from_nanos(1));
-        assert!(e.pools());
+        assert!(e.pools() && !e.keeps);
         e.closed_after(Span::ZERO);
         assert!(!e.pools());
         e.answered_again();

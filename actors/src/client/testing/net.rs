@@ -59,6 +59,8 @@ pub(in crate::client) struct Net {
     pub(in crate::client) server: Server,
     /// When each connect was tried.
     pub(in crate::client) dials: Vec<Nanos>,
+    /// How often the client has read.
+    pub(in crate::client) reads: usize,
     pub(in crate::client) asked: Vec<Asked>,
     /// What a socket takes before it is full; it drains as much at a time.
     pub(in crate::client) room: usize,
@@ -104,6 +106,7 @@ impl Net {
             dial: Box::new(|_, _| Dial::Up(CONNECT_TAKES)),
             server: Box::new(|_| vec![Act::Send(Span::from_micros(50), answer())]),
             dials: Vec::new(),
+            reads: 0,
             asked: Vec::new(),
             room: usize::MAX,
             drains: true,
@@ -279,6 +282,7 @@ impl Host for Net {
     }
 
     fn read(&mut self, stream: StreamId, buf: &mut [u8]) -> io::Result<ReadOutcome> {
+        self.reads += 1;
         let end = &mut self.ends[stream.index()];
         assert_eq!(end.closed, None, "a closed stream is not read");
         // As on Linux: what came before the reset can still be read.

@@ -75,6 +75,17 @@ fn close_that_no_event_has_told_yet_is_found_by_a_look() {
 }
 
 #[test]
+fn an_endpoint_that_keeps_its_connections_is_read_once_a_request() {
+    let mut rig = Rig::new(|_| {});
+    for reads in [1, 2, 1, 1] {
+        let before = rig.net().reads;
+        check(&mut rig, if before == 0 { "ok" } else { "ok reused" });
+        rig.run(ms(5));
+        assert_eq!(rig.net().reads - before, reads);
+    }
+}
+
+#[test]
 fn bytes_on_an_idle_connection_close_it() {
     let mut rig = Rig::new(|_| {});
     check(&mut rig, "ok");
