@@ -44,41 +44,45 @@ impl<A: Actor> Place<A> {
         Self { number, actor, ports: Ports { mailbox, timers: Slab::new(), soon } }
     }
 
+    /// Begins a call: the actor, and the world as it sees it meanwhile. No closure, so that a message is not moved into
+    /// one.
     #[inline]
-    fn call(
-        &mut self,
+    fn begin<'a>(
+        &'a mut self,
         what: Dispatch,
-        core: &mut Core,
-        host: &mut dyn Host,
-        body: impl FnOnce(&mut A, &mut Context<'_, A>),
-    ) {
+        core: &'a mut Core,
+        host: &'a mut dyn Host,
+    ) -> (&'a mut A, Context<'a, A>) {
         core.begin(self.number, what);
-        let mut cx = Context { actor: self.number, core, host, ports: &mut self.ports };
-        body(&mut self.actor, &mut cx);
+        (&mut self.actor, Context { actor: self.number, core, host, ports: &mut self.ports })
     }
 }
 
 impl<A: Actor> Cell for Place<A> {
     fn start(&mut self, core: &mut Core, host: &mut dyn Host) {
-        self.call(Dispatch::Start, core, host, A::started);
+        let (actor, mut cx) = self.begin(Dispatch::Start, core, host);
+        actor.started(&mut cx);
     }
 
     fn fire(&mut self, slot: u32, core: &mut Core, host: &mut dyn Host) {
         // Absent only when an actor cancelled another's timer, against which a debug build asserts.
         if let Some(msg) = self.ports.timers.try_remove(slot as usize) {
-            self.call(Dispatch::Timer, core, host, |actor, cx| actor.handle(msg, cx));
+            let (actor, mut cx) = self.begin(Dispatch::Timer, core, host);
+            actor.handle(msg, &mut cx);
         }
     }
 
     fn ready(&mut self, event: Ready, core: &mut Core, host: &mut dyn Host) {
-        self.call(Dispatch::Ready, core, host, |actor, cx| actor.ready(event, cx));
+        let (actor, mut cx) = self.begin(Dispatch::Ready, core, host);
+        actor.ready(event, &mut cx);
     }
 
     fn run(&mut self, budget: u32, core: &mut Core, host: &mut dyn Host) -> Ran {
         let mut done = 0;
         while done < budget {
             let Some(msg) = self.ports.mailbox.pop() else { break };
-            self.call(Dispatch::Message, core, host, |actor, cx| actor.handle(msg, cx));
+            let (actor, mut cx) = self.begin(Dispatch::Message, core, host);
+            actor.handle(msg, &mut cx);
             done += 1;
             if core.leaving || core.stopped {
                 break;

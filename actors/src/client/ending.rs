@@ -29,9 +29,10 @@ impl Client {
 
     #[inline]
     fn end(&mut self, key: FlightKey, outcome: Outcome, at: Nanos, error: Option<Box<str>>) {
-        let Some(flight) = self.flights.remove(key) else { return };
+        let Some(flight) = self.flights.get_mut(key) else { return };
         self.endpoints[flight.endpoint].in_flight -= 1;
         let completed = flight.completed(outcome, at);
+        self.flights.remove(key);
         if let Some(replies) = &self.replies {
             replies.answered(Answered { completed, error });
         }

@@ -79,10 +79,12 @@ impl Flights {
         self.slab.get(key.slot as usize).is_some_and(|flight| flight.serial == key.serial)
     }
 
-    /// Lets a request go, once: whoever gets it answers it.
+    /// Lets a request go.
     #[inline]
-    pub(super) fn remove(&mut self, key: FlightKey) -> Option<Flight> {
-        if self.is_live(key) { self.slab.try_remove(key.slot as usize) } else { None }
+    pub(super) fn remove(&mut self, key: FlightKey) {
+        if self.is_live(key) {
+            self.slab.remove(key.slot as usize);
+        }
     }
 
     /// How many there are.

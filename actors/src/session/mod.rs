@@ -506,7 +506,8 @@ impl Actor for Session {
         let current = self.running.as_ref().map(|running| running.issuer.id);
         match msg {
             SessionMsg::Begin => self.begin(cx),
-            SessionMsg::Answered(answer) => self.answered(&answer, cx),
+            // By reference: it is the one message large and frequent enough for a copy to count.
+            SessionMsg::Answered(ref answer) => self.answered(answer, cx),
             SessionMsg::Tick(phase, token) if current == Some(phase) => {
                 if self.running.as_ref().is_some_and(|running| !running.draining) {
                     self.with_strategy(cx, |strategy, hand| strategy.tick(token, hand));

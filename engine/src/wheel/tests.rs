@@ -43,6 +43,9 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The last instant there is.
+const LAST: u64 = Nanos::MAX.as_nanos();
+
 fn check(steps: &[Step]) {
     let (mut wheel, mut model) = (Wheel::default(), Model::default());
     let (mut now, mut calls, mut keys) = (0u64, 0u64, Vec::new());
@@ -58,7 +61,7 @@ fn check(steps: &[Step]) {
     for step in steps {
         match *step {
             Step::Arm(ahead, behind) => {
-                let deadline = now.saturating_add(ahead).saturating_sub(behind);
+                let deadline = now.saturating_add(ahead).saturating_sub(behind).min(LAST);
                 let key = wheel.insert(Nanos::from_nanos(deadline), calls);
                 let place = model.timers.partition_point(|&(d, _)| d <= deadline);
                 model.timers.insert(place, (deadline, calls));

@@ -16,13 +16,17 @@
 mod text;
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 
 pub use text::SpanError;
 
 /// An instant of the run's monotonic clock, in nanoseconds since that clock's own origin.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Nanos(u64);
+///
+/// Held as one more than its count, so that an `Option` of it is no larger: what is known of a request is mostly
+/// such options, and it is moved several times.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(NonZeroU64);
 
 /// A duration in nanoseconds; never negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -39,38 +43,43 @@ pub struct Anchor {
 
 impl Nanos {
     /// The clock's origin.
-    pub const ZERO: Self = Self(0);
-    /// Later than any instant that occurs: "never".
-    pub const MAX: Self = Self(u64::MAX);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
+    /// Later than any instant that occurs: "never". `2^64 - 2` nanoseconds.
+    pub const MAX: Self = Self(NonZeroU64::MAX);
 
-    /// An instant from a count of nanoseconds.
+    /// An instant from a count of nanoseconds; one beyond [`Nanos::MAX`] is that.
     #[must_use]
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
-        Self(ns)
+        Self(NonZeroU64::MIN.saturating_add(ns))
     }
 
     /// Nanoseconds since the clock's origin.
     #[must_use]
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// `self - earlier`, or zero when `earlier` is the later one.
     #[must_use]
+    #[inline]
     pub const fn saturating_since(self, earlier: Self) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span(self.0.get().saturating_sub(earlier.0.get()))
     }
 
     /// `self - earlier`, or `None` when `earlier` is the later one.
     #[must_use]
+    #[inline]
     pub fn checked_since(self, earlier: Self) -> Option<Span> {
-        self.0.checked_sub(earlier.0).map(Span)
+        self.0.get().checked_sub(earlier.0.get()).map(Span)
     }
 
     /// `self - span`, not below the clock's origin.
     #[must_use]
+    #[inline]
     pub const fn saturating_sub(self, span: Span) -> Self {
-        Self(self.0.saturating_sub(span.0))
+        Self::from_nanos(self.as_nanos().saturating_sub(span.0))
     }
 }
 
@@ -148,6 +157,13 @@ impl Anchor {
     }
 }
 
+impl Default for Nanos {
+    /// The clock's origin.
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
 impl Add<Span> for Nanos {
     type Output = Self;
     /// Saturates: an instant past the end of the clock is [`Nanos::MAX`], never a small one.
@@ -186,7 +202,7 @@ impl AddAssign for Span {
 
 impl fmt::Debug for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Self::MAX { f.write_str("never") } else { write!(f, "@{}ns", self.0) }
+        if *self == Self::MAX { f.write_str("never") } else { write!(f, "@{}ns", self.as_nanos()) }
     }
 }
 
@@ -220,6 +236,16 @@ mod tests {
         assert_eq!(Span::from_secs(u64::MAX), Span::MAX);
         assert_eq!(Nanos::from_nanos(5).saturating_since(Nanos::from_nanos(9)), Span::ZERO);
         assert_eq!(Nanos::from_nanos(5).checked_since(Nanos::from_nanos(9)), None);
+    }
+
+    #[test]
+    fn an_instant_takes_no_more_room_when_it_may_be_absent() {
+        assert_eq!(size_of::<Option<Nanos>>(), size_of::<u64>());
+        for ns in [0, 1, 1 << 63, u64::MAX - 1] {
+            assert_eq!(Nanos::from_nanos(ns).as_nanos(), ns);
+        }
+        assert_eq!(Nanos::from_nanos(u64::MAX), Nanos::MAX);
+        assert!(Nanos::default() == Nanos::ZERO && Nanos::ZERO < Nanos::from_nanos(1));
     }
 
     #[test]

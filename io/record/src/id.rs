@@ -43,9 +43,8 @@ impl RequestId {
     pub fn hex(self) -> [u8; 32] {
         let mut out = [0; 32];
         let bytes = (u128::from(self.high) << 64 | u128::from(self.low)).to_be_bytes();
-        for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
-            pair[0] = HEX[usize::from(byte >> 4)];
-            pair[1] = HEX[usize::from(byte & 15)];
+        for (pair, byte) in out.as_chunks_mut().0.iter_mut().zip(bytes) {
+            *pair = HEX[usize::from(byte)];
         }
         out
     }
@@ -85,7 +84,18 @@ fn mix(half: u64, session: u64, round: u64) -> u64 {
 }
 
 const ROUNDS: u64 = 4;
-const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// The two characters of each byte.
+const HEX: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
 
 #[cfg(test)]
 mod tests {

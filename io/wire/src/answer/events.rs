@@ -11,7 +11,6 @@ use crate::sse::SseEvent;
 /// What the events of a stream, or a whole answer, have told.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    reader: Reader,
     pub(super) count: u64,
     pub(super) kinds: Kinds,
     pub(super) finish: Option<FinishReason>,
@@ -73,16 +72,11 @@ impl Ids {
 }
 
 impl Events {
-    /// Nothing told yet; the memory stays.
-    pub(super) fn restarted(mut self) -> Self {
-        self.reader.reset();
-        Self { reader: self.reader, ..Self::default() }
-    }
-
     /// One event of a stream; nothing is told of one that makes the answer a failure.
     pub(super) fn event(
         &mut self,
         ask: &Ask,
+        reader: &mut Reader,
         event: SseEvent<'_>,
         at: Nanos,
         sink: &mut impl FnMut(AnswerEvent<'_>),
@@ -104,7 +98,7 @@ impl Events {
         }
         let mut text = |text: Text<'_>| sink(AnswerEvent::Text(text));
         let keep: Option<TextSink<'_>> = if ask.keep_text { Some(&mut text) } else { None };
-        let mut delta = ask.api.read_event(&mut self.reader, data, keep).map_err(|error| {
+        let mut delta = ask.api.read_event(reader, data, keep).map_err(|error| {
             (FailKind::BadJson, format!("an event is not JSON ({error}): {}", shown(data)))
         })?;
         if let Some(message) = delta.error.take() {

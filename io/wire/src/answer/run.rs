@@ -8,6 +8,7 @@ use crate::delta::{Delta, Text};
 use crate::framing::{FramingError, Limits};
 use crate::head::{ContentType, Framing, ResponseHead};
 use crate::outcome::{FailKind, Failure, Form, Outcome, Stage};
+use crate::reader::Reader;
 use crate::response::ResponseParser;
 use crate::sse::SseParser;
 
@@ -19,6 +20,7 @@ pub(super) struct Run {
     sse: SseParser,
     /// A whole body, or the first bytes of one that may have to be shown.
     held: Vec<u8>,
+    reader: Reader,
     events: Events,
     status: Option<u16>,
     content_type: ContentType,
@@ -58,6 +60,7 @@ impl Run {
             mode: Mode::Discard,
             sse: SseParser::new(limits.event),
             held: Vec::new(),
+            reader: Reader::default(),
             events: Events::default(),
             status: None,
             content_type: ContentType::Absent,
@@ -75,20 +78,43 @@ impl Run {
         }
     }
 
+    /// Forgets the last answer in its place: what is known of one is too much to be moved for each request.
     pub(super) fn begin(&mut self, ask: Ask) {
-        let mut held = std::mem::take(&mut self.held);
+        let Self {
+            ask: asked,
+            limits: _,
+            mode,
+            sse,
+            held,
+            reader,
+            events,
+            status,
+            content_type,
+            length,
+            form,
+            unasked_form,
+            failure,
+            closed_early,
+            due,
+            last_byte,
+            idle_timeout,
+            progress,
+            whole,
+            ended,
+        } = self;
+        *asked = ask;
+        *mode = Mode::Discard;
+        if *form == Form::Stream {
+            sse.reset();
+        }
         held.clear();
         held.shrink_to(KEPT);
-        if self.form == Form::Stream {
-            self.sse.reset();
-        }
-        let fresh_sse = std::mem::replace(&mut self.sse, SseParser::new(0));
-        *self = Self {
-            held,
-            events: std::mem::take(&mut self.events).restarted(),
-            sse: fresh_sse,
-            ..Self::new(ask, self.limits)
-        };
+        reader.reset();
+        *events = Events::default();
+        (*status, *content_type, *length) = (None, ContentType::Absent, None);
+        (*form, *unasked_form, *failure) = (Form::None, false, None);
+        (*closed_early, *due, *whole, *ended) = (false, false, false, false);
+        (*last_byte, *idle_timeout, *progress) = (None, None, false);
     }
 
     /// The final head: decides what is done with the body.
@@ -185,7 +211,7 @@ impl Run {
     }
 
     fn stream(&mut self, body: &[u8], at: Nanos, sink: &mut impl FnMut(AnswerEvent<'_>)) {
-        let Self { ask, sse, events, progress, .. } = self;
+        let Self { ask, sse, reader, events, progress, .. } = self;
         if events.done {
             return;
         }
@@ -193,7 +219,7 @@ impl Run {
         let fed = sse.feed(body, &mut |event| {
             *progress = true;
             if failed.is_none() {
-                failed = events.event(ask, event, at, sink).err();
+                failed = events.event(ask, reader, event, at, sink).err();
             }
         });
         if let Some((kind, message)) = failed {
@@ -311,13 +337,14 @@ impl Run {
     /// Takes an event whose last blank line was left out. A part of one is not an event: when it cannot be read, the
     /// stream has just ended too early.
     fn finish_stream(&mut self, sink: &mut impl FnMut(AnswerEvent<'_>)) {
-        let Self { ask, sse, events, last_byte, .. } = self;
+        let Self { ask, sse, reader, events, last_byte, .. } = self;
         if events.done || self.failure.is_some() || !sse.pending() {
             return;
         }
         let at = last_byte.unwrap_or_default();
         let mut failed = None;
-        let finished = sse.finish(&mut |event| failed = events.event(ask, event, at, sink).err());
+        let finished =
+            sse.finish(&mut |event| failed = events.event(ask, reader, event, at, sink).err());
         if let (Some((FailKind::ApiError, message)), Ok(())) = (failed, finished) {
             self.fail(FailKind::ApiError, message);
         }

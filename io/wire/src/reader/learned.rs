@@ -22,7 +22,7 @@ pub(super) struct Learned {
     /// What stands around the places, joined.
     fixed: Vec<u8>,
     /// Each place, with the length of `fixed` before it.
-    holes: [(usize, What); HOLES_MAX],
+    holes: [(u16, What); HOLES_MAX],
     len: usize,
     /// What it was learned for; `None` before anything is.
     shape: Option<Shape>,
@@ -52,6 +52,7 @@ impl Learned {
         let (mut rest, mut known) = (data, 0);
         let (mut raw, mut ids, mut usage) = (&b""[..], None, self.usage);
         for &(upto, what) in &self.holes[..self.len] {
+            let upto = usize::from(upto);
             rest = rest.strip_prefix(&self.fixed[known..upto])?;
             known = upto;
             let len = match what {
@@ -96,7 +97,7 @@ impl Learned {
         let mut from = 0;
         for (place, hole) in self.holes.iter_mut().zip(holes) {
             self.fixed.extend_from_slice(&data[from..hole.start]);
-            *place = (self.fixed.len(), hole.what);
+            *place = (self.fixed.len() as u16, hole.what);
             from = hole.end;
         }
         self.fixed.extend_from_slice(&data[from..]);
@@ -135,5 +136,5 @@ fn id_list(bytes: &[u8]) -> Option<(usize, u64)> {
     Some((bytes.len() - rest.len(), count))
 }
 
-/// A larger frame is not worth the memory of each open stream.
+/// A larger frame is not worth the memory of each open stream. Places in one fit 16 bits.
 const FIXED_MAX: usize = 1024;
