@@ -7,6 +7,10 @@ use std::collections::VecDeque;
 
 use takt_time::{Nanos, Span};
 
+use super::TimeOut;
+use super::config::ClientConfig;
+use super::flight::FlightKey;
+
 /// The time-outs of one kind. `T` names what times out; the owner knows whether it still lives.
 #[derive(Debug)]
 pub(super) struct Deadlines<T> {
@@ -14,6 +18,35 @@ pub(super) struct Deadlines<T> {
     queue: VecDeque<(Nanos, T)>,
     /// A timer is under way, for the head or for something before it.
     armed: bool,
+}
+
+/// The time-outs of requests, by kind.
+#[derive(Debug)]
+pub(super) struct RequestDeadlines {
+    first_byte: Deadlines<FlightKey>,
+    request: Deadlines<FlightKey>,
+    /// Of the turns of each phase.
+    turns: Vec<Deadlines<FlightKey>>,
+}
+
+impl RequestDeadlines {
+    pub(super) fn new(config: &ClientConfig) -> Self {
+        Self {
+            first_byte: Deadlines::new(config.first_byte_timeout),
+            request: Deadlines::new(config.request_timeout),
+            turns: config.phases.iter().map(|phase| Deadlines::new(phase.turn_timeout)).collect(),
+        }
+    }
+
+    /// Those of a kind; `None` for the turns of a phase that there is not.
+    #[inline]
+    pub(super) fn of(&mut self, kind: TimeOut) -> Option<&mut Deadlines<FlightKey>> {
+        match kind {
+            TimeOut::FirstByte => Some(&mut self.first_byte),
+            TimeOut::Request => Some(&mut self.request),
+            TimeOut::Turn(phase) => self.turns.get_mut(usize::from(phase)),
+        }
+    }
 }
 
 impl<T: Copy> Deadlines<T> {

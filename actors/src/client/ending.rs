@@ -68,55 +68,37 @@ impl Client {
         }
     }
 
+    /// The time that a request has for something runs from `from`.
+    #[inline]
+    pub(super) fn time_runs(
+        &mut self,
+        kind: TimeOut,
+        from: Nanos,
+        key: FlightKey,
+        cx: &mut Cx<'_>,
+    ) {
+        let Some(deadlines) = self.deadlines.of(kind) else { return };
+        if let Some(at) = deadlines.add(from, key) {
+            cx.call_at(at, ClientMsg::TimeOut(kind));
+        }
+        let flights = &self.flights;
+        deadlines.sweep(flights.len(), |key| flights.is_live(key));
+    }
+
     /// The oldest time-out of a kind is due.
     pub(super) fn timed_out(&mut self, kind: TimeOut, cx: &mut Cx<'_>) {
         let now = cx.now();
-        match kind {
-            TimeOut::Connect => self.connect_timed_out(now, cx),
-            TimeOut::FirstByte => {
-                while let Some(key) = self.first_byte_deadlines.pop_due(now) {
-                    if let Some(flight) = self.flights.get_mut(key)
-                        && flight.times.first_byte.is_none()
-                    {
-                        let fault = Fault::first_byte_timeout(flight);
-                        self.too_late(key, fault, cx);
-                    }
-                }
-                let flights = &self.flights;
-                let rearm = self.first_byte_deadlines.rearm(|key| flights.is_live(key));
-                if let Some(at) = rearm {
-                    cx.call_at(at, ClientMsg::TimeOut(kind));
-                }
+        while let Some(key) = self.deadlines.of(kind).and_then(|of_kind| of_kind.pop_due(now)) {
+            let Some(flight) = self.flights.get_mut(key) else { continue };
+            if kind != TimeOut::FirstByte || flight.times.first_byte.is_none() {
+                let fault = Fault::timed_out(kind, flight);
+                self.too_late(key, fault, cx);
             }
-            TimeOut::Turn(phase) => {
-                let due = |client: &mut Self| {
-                    client.turn_deadlines.get_mut(usize::from(phase))?.pop_due(now)
-                };
-                while let Some(key) = due(self) {
-                    if let Some(flight) = self.flights.get_mut(key) {
-                        let fault = Fault::turn_timeout(flight);
-                        self.too_late(key, fault, cx);
-                    }
-                }
-                let flights = &self.flights;
-                let deadlines = self.turn_deadlines.get_mut(usize::from(phase));
-                if let Some(at) = deadlines.and_then(|d| d.rearm(|key| flights.is_live(key))) {
-                    cx.call_at(at, ClientMsg::TimeOut(kind));
-                }
-            }
-            TimeOut::Request => {
-                while let Some(key) = self.request_deadlines.pop_due(now) {
-                    if let Some(flight) = self.flights.get_mut(key) {
-                        let fault = Fault::request_timeout(flight);
-                        self.too_late(key, fault, cx);
-                    }
-                }
-                let flights = &self.flights;
-                let rearm = self.request_deadlines.rearm(|key| flights.is_live(key));
-                if let Some(at) = rearm {
-                    cx.call_at(at, ClientMsg::TimeOut(kind));
-                }
-            }
+        }
+        let Some(deadlines) = self.deadlines.of(kind) else { return };
+        let flights = &self.flights;
+        if let Some(at) = deadlines.rearm(|key| flights.is_live(key)) {
+            cx.call_at(at, ClientMsg::TimeOut(kind));
         }
     }
 

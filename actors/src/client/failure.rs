@@ -9,6 +9,7 @@ use std::io;
 use takt_record::{Blame, ErrorKind, Failure, Stage};
 use takt_wire::FailKind;
 
+use super::TimeOut;
 use super::flight::{Flight, Place};
 
 /// A failure and what is said about it.
@@ -92,23 +93,21 @@ impl Fault {
         Self::new(ErrorKind::Reset, Blame::Network, stage(flight), message)
     }
 
-    /// No first byte in time.
-    pub(super) fn first_byte_timeout(flight: &Flight) -> Self {
-        let (stage, message) =
-            (stage(flight), "no byte of an answer within the first byte timeout");
-        Self::new(ErrorKind::FirstByteTimeout, blame(stage), stage, message)
-    }
-
-    /// No end in time.
-    pub(super) fn request_timeout(flight: &Flight) -> Self {
-        let (stage, message) = (stage(flight), "no end of the answer within the request timeout");
-        Self::new(ErrorKind::RequestTimeout, blame(stage), stage, message)
-    }
-
-    /// No end of a turn in time.
-    pub(super) fn turn_timeout(flight: &Flight) -> Self {
-        let (stage, message) = (stage(flight), "no end of the turn within the turn timeout");
-        Self::new(ErrorKind::TurnTimeout, blame(stage), stage, message)
+    /// A request had no more time for something.
+    pub(super) fn timed_out(kind: TimeOut, flight: &Flight) -> Self {
+        let (kind, message) = match kind {
+            TimeOut::FirstByte => {
+                (ErrorKind::FirstByteTimeout, "no byte of an answer within the first byte timeout")
+            }
+            TimeOut::Request => {
+                (ErrorKind::RequestTimeout, "no end of the answer within the request timeout")
+            }
+            TimeOut::Turn(_) => {
+                (ErrorKind::TurnTimeout, "no end of the turn within the turn timeout")
+            }
+        };
+        let stage = stage(flight);
+        Self::new(kind, blame(stage), stage, message)
     }
 
     /// The request names a phase that this client has no route for.

@@ -65,9 +65,9 @@ pub use warm::Warmed;
 
 use crate::api::{Cancel, Replies, Request, TransportCounters};
 use connection::Connections;
-use deadlines::Deadlines;
+use deadlines::{Deadlines, RequestDeadlines};
 use failure::Loss;
-use flight::{FlightKey, Flights};
+use flight::Flights;
 use pool::Endpoint;
 use warm::Warm;
 
@@ -83,10 +83,7 @@ pub struct Client {
     connections: Connections,
     flights: Flights,
     connect_deadlines: Deadlines<StreamId>,
-    first_byte_deadlines: Deadlines<FlightKey>,
-    request_deadlines: Deadlines<FlightKey>,
-    /// Of the turns of each phase.
-    turn_deadlines: Vec<Deadlines<FlightKey>>,
+    deadlines: RequestDeadlines,
     warm: Warm,
     /// What reads go into, for all connections.
     buffer: Box<[u8]>,
@@ -116,15 +113,15 @@ pub enum ClientMsg {
     TopUp(usize),
     /// An endpoint that was down, by its number, may be tried again.
     Probe(usize),
+    /// The oldest time-out of a connection being made is due.
+    ConnectTimeOut,
     /// The oldest time-out of a kind is due.
     TimeOut(TimeOut),
 }
 
-/// Kinds of time-outs.
+/// Kinds of time-outs of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeOut {
-    /// Of connections being made.
-    Connect,
     /// Of answers that have not begun.
     FirstByte,
     /// Of requests.
@@ -154,11 +151,11 @@ impl Client {
 
     fn new(config: ClientConfig, publisher: SharedPublisher) -> Self {
         assert!(!config.endpoints.is_empty(), "a client needs an endpoint");
+        let deadlines = RequestDeadlines::new(&config);
         let cap = config.max_connections.unwrap_or(usize::MAX);
         let endpoints = config.endpoints.into_iter().map(|e| Endpoint::new(e, cap));
         Self {
             endpoints: endpoints.collect(),
-            turn_deadlines: config.phases.iter().map(|p| Deadlines::new(p.turn_timeout)).collect(),
             phases: config.phases,
             balance: config.balance,
             retry_stale: config.retry_stale,
@@ -166,8 +163,7 @@ impl Client {
             connections: Connections::new(config.limits),
             flights: Flights::default(),
             connect_deadlines: Deadlines::new(config.connect_timeout),
-            first_byte_deadlines: Deadlines::new(config.first_byte_timeout),
-            request_deadlines: Deadlines::new(config.request_timeout),
+            deadlines,
             warm: Warm::new(config.warm_connections),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             publisher,
@@ -181,19 +177,9 @@ impl Client {
         let endpoint = self.choose();
         let key = self.flights.insert(request, endpoint);
         self.endpoints[endpoint].in_flight += 1;
-        if let Some(at) = self.request_deadlines.add(request.issued, key) {
-            cx.call_at(at, ClientMsg::TimeOut(TimeOut::Request));
-        }
-        let flights = &self.flights;
-        self.request_deadlines.sweep(flights.len(), |key| flights.is_live(key));
-        let phase = request.key.phase.0;
-        if request.turn.is_some()
-            && let Some(deadlines) = self.turn_deadlines.get_mut(usize::from(phase))
-        {
-            if let Some(at) = deadlines.add(request.issued, key) {
-                cx.call_at(at, ClientMsg::TimeOut(TimeOut::Turn(phase)));
-            }
-            deadlines.sweep(flights.len(), |key| flights.is_live(key));
+        self.time_runs(TimeOut::Request, request.issued, key, cx);
+        if request.turn.is_some() {
+            self.time_runs(TimeOut::Turn(request.key.phase.0), request.issued, key, cx);
         }
         if self.endpoints[endpoint].waiting.is_empty()
             && let Some(stream) = self.take_idle(endpoint, cx)
@@ -246,6 +232,7 @@ impl Actor for Client {
         match msg {
             ClientMsg::Submit(request) => self.submit(request, cx),
             ClientMsg::ReadOn(stream) => self.readable(stream, cx),
+            ClientMsg::ConnectTimeOut => self.connect_timed_out(cx),
             ClientMsg::TimeOut(kind) => self.timed_out(kind, cx),
             ClientMsg::TopUp(endpoint) => self.top_up_now(endpoint, cx),
             ClientMsg::Probe(endpoint) => self.probe(endpoint, cx),

@@ -1,12 +1,12 @@
 //! Making connections: for the line, for warmth, for a second attempt; and finding out who is down.
 
 use takt_engine::{Close, StreamId};
-use takt_time::{Nanos, Span};
+use takt_time::Span;
 
 use super::connection::{For, State};
 use super::failure::Fault;
 use super::flight::{FlightKey, Place};
-use super::{Client, ClientMsg, Cx, TimeOut};
+use super::{Client, ClientMsg, Cx};
 
 impl Client {
     /// Takes the idle connection that was used last and is still alive.
@@ -151,7 +151,7 @@ impl Client {
         }
         self.connections.insert(stream, endpoint, made, cx.now());
         if let Some(at) = self.connect_deadlines.add(cx.now(), stream) {
-            cx.call_at(at, ClientMsg::TimeOut(TimeOut::Connect));
+            cx.call_at(at, ClientMsg::ConnectTimeOut);
         }
         let connections = &self.connections;
         let making = self.endpoints.iter().map(|line| line.connecting).sum();
@@ -211,14 +211,14 @@ impl Client {
     }
 
     /// Connections that have not come up in time are given up.
-    pub(super) fn connect_timed_out(&mut self, now: Nanos, cx: &mut Cx<'_>) {
-        while let Some(stream) = self.connect_deadlines.pop_due(now) {
+    pub(super) fn connect_timed_out(&mut self, cx: &mut Cx<'_>) {
+        while let Some(stream) = self.connect_deadlines.pop_due(cx.now()) {
             let secures = self.connections.get_mut(stream).is_some_and(|c| c.stood.is_some());
             self.give_up_making(stream, &Fault::connect_timeout(secures), cx);
         }
         let connections = &self.connections;
         if let Some(at) = self.connect_deadlines.rearm(|stream| connections.is_being_made(stream)) {
-            cx.call_at(at, ClientMsg::TimeOut(TimeOut::Connect));
+            cx.call_at(at, ClientMsg::ConnectTimeOut);
         }
     }
 

@@ -8,7 +8,7 @@ use takt_wire::Ask;
 use super::connection::State;
 use super::failure::{Fault, Loss};
 use super::flight::{FlightKey, Place};
-use super::{Client, ClientMsg, Cx, TimeOut};
+use super::{Client, Cx, TimeOut};
 
 impl Client {
     /// Sends a request on a connection that stands and carries none.
@@ -58,11 +58,7 @@ impl Client {
         drop(samples);
         if first_attempt {
             // Time runs from the first send: a second attempt goes on with the time-out of the first.
-            if let Some(at) = self.first_byte_deadlines.add(sent, key) {
-                cx.call_at(at, ClientMsg::TimeOut(TimeOut::FirstByte));
-            }
-            let flights = &self.flights;
-            self.first_byte_deadlines.sweep(flights.len(), |key| flights.is_live(key));
+            self.time_runs(TimeOut::FirstByte, sent, key, cx);
         }
         if let Some(error) = failed {
             self.write_failed(key, stream, &error, cx);
