@@ -348,6 +348,8 @@ fn error(top: &Map<String, Value>) -> Option<Box<str>> {
     match top.get("error") {
         Some(Value::Null | Value::Bool(false)) => None,
         Some(Value::Object(fields)) => Some(said(fields)),
+        // The words of one that has none are the JSON itself.
+        Some(other) if says_nothing(other) => Some(other.to_string().into()),
         Some(other) => Some(short(other)),
         None => (string(top.get("object")) == Some("error")).then(|| said(top)),
     }
