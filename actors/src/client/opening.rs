@@ -21,8 +21,9 @@ impl Client {
                 self.discard(stream, Close::Orderly, cx);
                 continue;
             }
-            let fresh = cx.now().saturating_since(connection.rested) <= FRESH;
-            if fresh || self.endpoints[endpoint].keeps {
+            let kept = connection.served > 0 && self.endpoints[endpoint].keeps;
+            let fresh = if kept { FRESH_WHERE_KEPT } else { FRESH };
+            if cx.now().saturating_since(connection.rested) <= fresh {
                 return Some(stream);
             }
             self.readable(stream, cx);
@@ -287,3 +288,5 @@ impl Client {
 const OPEN_BEHIND_EVERY: Span = Span::from_millis(1);
 /// A connection that has rested no longer than this is used without a look at it; see the module's rules.
 const FRESH: Span = Span::from_micros(100);
+/// The same where the endpoint keeps its connections: far less than any server's patience with an idle one.
+const FRESH_WHERE_KEPT: Span = Span::from_millis(100);

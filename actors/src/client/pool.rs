@@ -34,7 +34,7 @@ pub(super) struct Endpoint {
     /// How to reach it: once for each address to connect from.
     ways: Vec<Target>,
     way: usize,
-    /// Most recently used last. Some may have died since: whoever takes one looks, unless the endpoint `keeps` them.
+    /// Most recently used last. Some may have died since: whoever takes one that has not just been used looks.
     pub(super) idle: Vec<StreamId>,
     /// Requests without a connection, oldest first.
     pub(super) waiting: VecDeque<FlightKey>,
@@ -55,8 +55,7 @@ pub(super) struct Endpoint {
     /// Present from a refusal until a connection stands again.
     pub(super) down: Option<Down>,
     quick_closes: u8,
-    /// It has answered on a used connection, and closed none soon after an answer since: what it closes for other
-    /// reasons an event tells of before the connection is wanted, but for a moment that no look would catch either.
+    /// It has answered on a used connection, and closed none soon after an answer since.
     pub(super) keeps: bool,
 }
 

@@ -82,15 +82,15 @@ impl Phase {
         if let OrderKind::Single(sample) = &mut self.order {
             *sample = (*sample).min(self.samples - 1);
         }
-        match talks.begin {
+        match (talks.conversations, talks.begin) {
             // The one or the other says how many.
-            _ if talks.conversations.is_some() => self.limits.min_duration = None,
-            Beginning::Arrivals(rate, _) => {
+            (Some(_), _) => self.limits.min_duration = None,
+            (None, Beginning::Arrivals(rate, _)) => {
                 // No more passes than the rate allows in a while.
                 let most = Span::from_secs_f64(PASSES_ARRIVALS / rate);
                 self.limits.min_duration = self.limits.min_duration.map(|least| least.min(most));
             }
-            Beginning::Active(_) => {
+            (None, Beginning::Active(_)) => {
                 // A closed loop knows no time: spans alone would be no limit.
                 self.limits.min_duration = None;
                 if self.limits.duration.is_some() {

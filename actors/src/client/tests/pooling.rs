@@ -63,15 +63,53 @@ fn c3_dead_idle_connection_is_noticed_before_use() {
 
 #[test]
 fn close_that_no_event_has_told_yet_is_found_by_a_look() {
+    // Also where the endpoint is known to keep its connections, once the connection has rested.
+    for (answers, rest) in [(1, ms(5)), (2, ms(101))] {
+        let mut rig = Rig::new(|_| {});
+        for nth in 0..answers {
+            check(&mut rig, if nth == 0 { "ok" } else { "ok reused" });
+        }
+        rig.run(rest);
+        // It arrives while the turn that issues is under way: no readiness comes before the write.
+        rig.net().act(0, Act::End(Span::ZERO));
+        rig.issue();
+        rig.net().pass_silently();
+        rig.run(ms(5));
+        assert_eq!(told(&rig).last().expect("ended"), &format!("{answers} ok"));
+        assert_eq!(rig.net().asked.len(), answers + 1);
+    }
+}
+
+#[test]
+fn bytes_that_no_event_has_told_yet_are_nobodys_answer() {
     let mut rig = Rig::new(|_| {});
     check(&mut rig, "ok");
-    // It arrives while the turn that issues is under way: no readiness comes before the write.
-    rig.net().act(0, Act::End(Span::ZERO));
+    check(&mut rig, "ok reused");
+    rig.run(ms(101));
+    let unasked = b"HTTP/1.1 408 Request Timeout\r\n\r\n".to_vec();
+    rig.net().act(0, Act::Send(Span::ZERO, unasked));
     rig.issue();
     rig.net().pass_silently();
     rig.run(ms(5));
-    assert_eq!(told(&rig), ["0 ok", "1 ok"]);
-    assert_eq!(rig.net().asked.len(), 2);
+    assert_eq!(told(&rig).last().expect("ended"), "2 ok");
+    assert_eq!(rig.client.counters().leftover, 1);
+}
+
+#[test]
+fn connection_that_never_answered_is_looked_at_though_others_are_kept() {
+    let mut rig = Rig::new(|config| config.warm_connections = 2);
+    rig.run(ms(1));
+    check(&mut rig, "ok");
+    check(&mut rig, "ok reused");
+    let unused = if rig.net().asked[0].connection == 0 { 1 } else { 0 };
+    rig.net().act(unused, Act::End(Span::ZERO));
+    rig.issue();
+    rig.issue();
+    rig.net().pass_silently();
+    rig.run(ms(5));
+    let mut told = told(&rig);
+    told.sort_unstable();
+    assert_eq!(told, ["0 ok", "1 ok reused", "2 ok reused", "3 ok"]);
 }
 
 #[test]
