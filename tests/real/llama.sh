@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # takt against a real llama.cpp server on this machine, in the ways users do, and a table of what came of it.
 #   usage: tests/real/llama.sh PORT [DATASET.jsonl]      the server is yours to start; it must speak /v1/chat/completions
+# From the environment: TAKT (the program; built here when absent).
 # Packets are captured beside the first run where tcpdump may do so, and the reported TTFT is held against them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -10,8 +11,8 @@ if ! curl -fsS -m 2 "http://127.0.0.1:$port/health" >/dev/null 2>&1; then
   echo "skipped: nothing answers on http://127.0.0.1:$port/health; start a llama.cpp server there first"
   exit 0
 fi
-cargo build -q --release -p takt
-takt=target/release/takt
+takt=${TAKT:-target/release/takt}
+[ -n "${TAKT:-}" ] || cargo build -q --release --locked -p takt
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 common=(--url "http://127.0.0.1:$port" --api openai-chat --model tiny --quiet --format json)

@@ -1,7 +1,7 @@
-//! Every benchmark whose figures stand in `docs/BENCHMARKS.md`, one after the other, on one page.
+//! Every benchmark of [`PLAN`], one after the other, on one page.
 //!
 //! Before each the machine is given time to become quiet. What others took of the cores meanwhile is what was busy
-//! less this process's children, and stands below each table: a figure that was disturbed says so where it
+//! less this process and its children, and stands below each table: a figure that was disturbed says so where it
 //! stands. The page is written anew after each, so that what was measured is not lost.
 
 use std::fmt::Write as _;
@@ -24,7 +24,8 @@ usage: cargo xtask bench all [flags]
   --out FILE        the page (target/bench/BENCHMARKS.md)
   --quick yes       short runs, to see that all of them work
   --only LIST       of the names below, in the order of the page
-  --patience S      how long to wait for the machine to be quiet before each (120)";
+  --patience S      how long to wait for the machine to be quiet before each, and before each round of those that
+                    wait within (120; within a short run 5)";
 
 /// What to run and where to write.
 #[derive(Debug, Clone)]
@@ -47,8 +48,7 @@ impl Options {
         let rest = flags::read(words, |name, value| {
             match (name, value) {
                 ("--out", _) => options.out = PathBuf::from(value),
-                ("--quick", "yes") => options.quick = true,
-                ("--quick", "no") => options.quick = false,
+                ("--quick", _) => options.quick = flags::yes(value)?,
                 ("--only", _) => options.only = value.split(',').map(str::to_owned).collect(),
                 ("--patience", _) => options.patience = value.parse()?,
                 _ => bail!("no such flag\n\n{USAGE}\n\n{}", names()),
@@ -84,12 +84,12 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let mut page = head(&about::lines(root), options.quick);
     let mut failed = Vec::new();
     for planned in PLAN.iter().filter(|planned| options.takes(planned)) {
-        let Some(args) = planned.args(options.quick) else { continue };
-        let command = planned.line(args);
+        let Some(args) = planned.args(options.quick, options.patience) else { continue };
+        let command = planned.line(&args);
         let quiet = Quiet::wait(options.patience)?.to_string();
         eprintln!("\n{command}\n{quiet}");
         let watch = Watch::start()?;
-        let outcome = planned.run(root, args);
+        let outcome = planned.run(root, &args);
         let meanwhile = watch.stop()?;
         if let Ok(report) = &outcome {
             println!("{command}\n\n{}", report.text());
@@ -145,24 +145,22 @@ fn section(
 struct Watch {
     began: Instant,
     machine: CpuTotals,
+    own: Cpu,
     children: Cpu,
 }
 
 impl Watch {
     fn start() -> anyhow::Result<Self> {
-        let (machine, children) = (CpuTotals::now()?, Cpu::of_children()?);
-        Ok(Self { began: Instant::now(), machine, children })
+        let (own, children) = (Cpu::of_self()?, Cpu::of_children()?);
+        Ok(Self { began: Instant::now(), machine: CpuTotals::now()?, own, children })
     }
 
     /// All children that were started since have to be waited for.
     fn stop(self) -> anyhow::Result<Meanwhile> {
         let machine = CpuTotals::now()?.since(self.machine);
-        let children_s = Cpu::of_children()?.since(self.children).all_s();
-        Ok(Meanwhile {
-            seconds: self.began.elapsed().as_secs(),
-            others: ((machine.busy_s - children_s) / machine.all_s).max(0.0),
-            stolen: machine.stolen_s / machine.all_s,
-        })
+        let own = Cpu::of_self()?.since(self.own);
+        let children = Cpu::of_children()?.since(self.children);
+        Ok(Meanwhile::of(self.began.elapsed().as_secs(), machine, own, children))
     }
 }
 
@@ -172,6 +170,17 @@ struct Meanwhile {
     seconds: u64,
     others: f64,
     stolen: f64,
+}
+
+impl Meanwhile {
+    fn of(seconds: u64, machine: CpuTotals, own: Cpu, children: Cpu) -> Self {
+        let others_s = machine.busy_s - own.all_s() - children.all_s();
+        Self {
+            seconds,
+            others: (others_s / machine.all_s).max(0.0),
+            stolen: machine.stolen_s / machine.all_s,
+        }
+    }
 }
 
 impl std::fmt::Display for Meanwhile {
@@ -216,6 +225,16 @@ mod tests {
     }
 
     #[test]
+    fn what_this_process_does_itself_is_not_others_work() {
+        let machine = CpuTotals { busy_s: 8.0, stolen_s: 1.0, all_s: 20.0 };
+        let cpu = |user_s, sys_s| Cpu { user_s, sys_s };
+        let meanwhile = Meanwhile::of(10, machine, cpu(0.5, 1.5), cpu(1.0, 2.0));
+        assert_eq!((meanwhile.others, meanwhile.stolen), (0.15, 0.05));
+        // The kernel's two accounts do not end at the same moment.
+        assert_eq!(Meanwhile::of(10, machine, cpu(0.0, 0.0), cpu(8.0, 0.1)).others, 0.0);
+    }
+
+    #[test]
     fn options_say_what_to_run_and_where_to_write() {
         let read = |line: &str| {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -230,5 +249,7 @@ mod tests {
         for bad in ["--quick perhaps", "--only wrk,nothing", "--no-build", "-- --core 0"] {
             assert!(read(bad).is_err(), "{bad}");
         }
+        let says = format!("{:#}", read("--quick perhaps").unwrap_err());
+        assert!(says.ends_with("yes or no, not `perhaps`"), "{says}");
     }
 }

@@ -12,6 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
+use super::own::cargo;
 use super::table::{Report, Table};
 use super::{flags, needs};
 
@@ -38,7 +39,7 @@ impl Options {
         let rest = flags::read(words, |name, value| {
             match name {
                 "--tolerance" => options.tolerance = value.parse()?,
-                "--write" => options.write = value == "yes",
+                "--write" => options.write = flags::yes(value)?,
                 _ => bail!("no such flag\n\n{USAGE}"),
             }
             Ok(())
@@ -96,7 +97,8 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
         return Ok(table.into());
     }
     if options.build {
-        build(root)?;
+        cargo(root, "release", &["-p", "takt-bench", "--bins"])?;
+        cargo(root, "release", &["-p", "takt-engine", "--example", "turn_cost"])?;
     }
     let path = root.join("bench/counts.txt");
     let known = std::fs::read_to_string(&path).unwrap_or_default();
@@ -184,18 +186,6 @@ fn written(root: &Path, counted: &[(&str, u64, Option<u64>)]) -> anyhow::Result<
         writeln!(text, "{name} {count}")?;
     }
     Ok(text)
-}
-
-fn build(root: &Path) -> anyhow::Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    for what in
-        [&["-p", "takt-bench", "--bins"][..], &["-p", "takt-engine", "--example", "turn_cost"]]
-    {
-        let mut command = Command::new(&cargo);
-        command.args(["build", "--quiet", "--release", "--locked"]).args(what).current_dir(root);
-        ensure!(command.status()?.success(), "cargo build {} failed", what.join(" "));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

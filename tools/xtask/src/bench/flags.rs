@@ -1,6 +1,9 @@
 //! The words after the name of a benchmark: flags with values, `--no-build`, and behind `--` what is takt's.
 
-use anyhow::Context;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use anyhow::{Context, bail, ensure};
 
 /// What every benchmark takes besides its own flags.
 #[derive(Debug)]
@@ -32,4 +35,36 @@ pub(super) fn read(
         }
     }
     Ok(common)
+}
+
+/// A number of which there must be one at least.
+pub(super) fn positive<T>(value: &str) -> anyhow::Result<T>
+where
+    T: FromStr<Err = ParseIntError> + Default + PartialEq,
+{
+    let number: T = value.parse()?;
+    ensure!(number != T::default(), "at least 1");
+    Ok(number)
+}
+
+/// `yes` or `no`.
+pub(super) fn yes(value: &str) -> anyhow::Result<bool> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        other => bail!("yes or no, not `{other}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_no_number_of_rounds_and_maybe_is_no_answer() {
+        assert_eq!(positive::<u32>("3").unwrap(), 3);
+        assert_eq!(positive::<u32>("0").unwrap_err().to_string(), "at least 1");
+        assert!(positive::<u64>("-1").is_err());
+        assert!(yes("yes").unwrap() && !yes("no").unwrap() && yes("maybe").is_err());
+    }
 }

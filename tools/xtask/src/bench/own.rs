@@ -12,15 +12,22 @@ use super::spent::Spent;
 use super::{machine, pinned, said, spent};
 
 /// Builds takt and the floor, always together: cargo unites the features of what it builds at once, and every
-/// benchmark has to measure the same program.
+/// benchmark that runs takt has to measure the same program. What is built by itself ([`cargo`]) has the features
+/// that it asks for alone.
 pub(super) fn build(root: &Path, profile: &str) -> anyhow::Result<()> {
+    cargo(root, profile, &["-p", "takt", "-p", "takt-bench"])
+}
+
+/// `cargo build` of `words`, with the versions that are locked.
+pub(super) fn cargo(root: &Path, profile: &str, words: &[&str]) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "-p", "takt", "-p", "takt-bench"]).current_dir(root);
+    command.args(["build", "--quiet", "--locked"]).args(words).current_dir(root);
     if profile == "release" {
         command.arg("--release");
     }
-    ensure!(command.status().context("starting cargo")?.success(), "takt does not build");
+    let status = command.status().context("starting cargo")?;
+    ensure!(status.success(), "cargo build {} failed", words.join(" "));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::BENCHES;
-use super::program::Program;
+use super::program::{self, Program};
 use super::table::Report;
 
 /// One benchmark of the page.
@@ -20,9 +20,10 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    /// The arguments to run it with, if it is run.
-    pub(super) fn args(&self, quick: bool) -> Option<&'static str> {
-        if quick { self.quick } else { Some(self.full) }
+    /// The arguments to run it with, if it is run; what waits within for a quiet machine waits as long.
+    pub(super) fn args(&self, quick: bool, patience: u32) -> Option<String> {
+        let args = if quick { self.quick? } else { self.full };
+        Some(args.replace(PATIENCE, &patience.to_string()))
     }
 
     /// The command as a user would give it.
@@ -36,7 +37,12 @@ impl Planned {
     /// Runs it.
     pub(super) fn run(&self, root: &Path, args: &str) -> anyhow::Result<Report> {
         if let Some(program) = &self.program {
-            return program.run(root, args);
+            return match program::words(args, |name| std::env::var(name).ok()) {
+                Ok(words) => program.run(root, &words),
+                Err(name) => Ok(program::left_out(&format!(
+                    "{name} is not set; bench/README.md says to what"
+                ))),
+            };
         }
         let words: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
         let bench = BENCHES.iter().find(|bench| bench.name == self.name);
@@ -77,16 +83,27 @@ const fn script(
     Planned { name, program: Some(Program { build: "", path, module }), full, quick: Some(quick) }
 }
 
+/// Stands for the seconds of `--patience` in the arguments below.
+const PATIENCE: &str = "PATIENCE";
 const SHORT: &str = "--rounds 1 --seconds 1 --patience 5";
 
 /// All of them.
 pub(super) const PLAN: &[Planned] = &[
-    further("wrk", "--server floor --clients wrk --rounds 3 --seconds 3 --connections 16"),
-    further("wrk", "--server floor --clients wrk --rounds 3 --seconds 3 --connections 64"),
-    further("wrk", "--server floor --clients wrk --rounds 3 --seconds 3 --connections 256"),
-    bench("wrk", "--rounds 7 --seconds 2", SHORT),
-    further("wrk", "--rounds 7 --seconds 2 --api raw"),
-    bench("server", "--rounds 7 --seconds 2", SHORT),
+    further(
+        "wrk",
+        "--server floor --clients wrk --rounds 3 --seconds 3 --connections 16 --patience PATIENCE",
+    ),
+    further(
+        "wrk",
+        "--server floor --clients wrk --rounds 3 --seconds 3 --connections 64 --patience PATIENCE",
+    ),
+    further(
+        "wrk",
+        "--server floor --clients wrk --rounds 3 --seconds 3 --connections 256 --patience PATIENCE",
+    ),
+    bench("wrk", "--rounds 7 --seconds 2 --patience PATIENCE", SHORT),
+    further("wrk", "--rounds 7 --seconds 2 --api raw --patience PATIENCE"),
+    bench("server", "--rounds 7 --seconds 2 --patience PATIENCE", SHORT),
     bench("peers", "", "--rounds 1 --requests 200"),
     bench(
         "scale",
@@ -134,7 +151,7 @@ pub(super) const PLAN: &[Planned] = &[
         "--records 300000",
     ),
     script("conversations", "bench/conversations.sh", None, "10000 20", "200 3"),
-    script("llama", "tests/real/llama.sh", None, "8080", "8080"),
+    script("llama", "tests/real/llama.sh", None, "$TAKT_BENCH_LLAMA", "$TAKT_BENCH_LLAMA"),
     built("speed", "-p takt-opprof --example speed", "target/release/examples/speed", "", ""),
     built(
         "simulate",
@@ -159,16 +176,19 @@ mod tests {
     #[test]
     fn every_benchmark_is_in_the_plan_and_every_command_can_be_read() {
         for bench in BENCHES {
-            let mut quick = PLAN.iter().filter(|planned| planned.args(true).is_some());
+            let mut quick = PLAN.iter().filter(|planned| planned.args(true, 9).is_some());
             assert!(quick.any(|planned| planned.name == bench.name), "{}", bench.name);
         }
         for planned in PLAN.iter().filter(|planned| planned.program.is_none()) {
             let bench = BENCHES.iter().find(|bench| bench.name == planned.name).unwrap();
-            for args in [false, true].iter().filter_map(|quick| planned.args(*quick)) {
+            for args in [false, true].iter().filter_map(|quick| planned.args(*quick, 9)) {
                 let words: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
                 let ready = (bench.ready)(&words);
                 assert!(ready.is_ok(), "{}: {:?}", planned.name, ready.err());
             }
+            let waits = bench.usage.contains("--patience");
+            let says = planned.args(false, 9).unwrap().contains("--patience 9");
+            assert_eq!(waits, says, "{}", planned.name);
         }
     }
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
-use super::own::Scratch;
+use super::own::{Scratch, cargo};
 use super::spent;
 use super::table::Report;
 
@@ -33,26 +33,24 @@ impl Program {
     }
 
     /// Runs it; one that ends with an error has failed, and what it printed is kept.
-    pub(super) fn run(&self, root: &Path, args: &str) -> anyhow::Result<Report> {
+    pub(super) fn run(&self, root: &Path, words: &[String]) -> anyhow::Result<Report> {
         if let Some((module, package)) = self.module {
             let import = Command::new("python3").args(["-c", &format!("import {module}")]).output();
             let there = import.is_ok_and(|out| out.status.success());
             if !there {
-                let printed =
-                    format!("left out: Python has no module {module} (pip install {package})\n");
-                return Ok(Report { printed, ..Report::default() });
+                let why = format!("Python has no module {module} (pip install {package})");
+                return Ok(left_out(&why));
             }
         }
         if !self.build.is_empty() {
-            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-            let mut command = Command::new(cargo);
-            command.args(["build", "--quiet", "--release", "--locked"]).current_dir(root);
-            ensure!(command.args(self.build.split(' ')).status()?.success(), "it does not build");
+            let words: Vec<&str> = self.build.split(' ').collect();
+            cargo(root, "release", &words)?;
         }
         let folder = Scratch::new()?;
         let out = folder.path().join("out");
         let mut command = Command::new(root.join(self.path));
-        command.args(args.split_whitespace()).current_dir(root);
+        // A script that wants takt takes the one that the other benchmarks measure, and builds none in its place.
+        command.args(words).current_dir(root).env("TAKT", root.join("target/release/takt"));
         let spent = spent::run(&mut command, &out, || Ok(0.0))?;
         let mut printed = std::fs::read_to_string(&out).context("reading what it printed")?;
         let (user_s, sys_s) = (spent.cpu.user_s, spent.cpu.sys_s);
@@ -60,6 +58,23 @@ impl Program {
         let failed = (!spent.status.success()).then(|| format!("it ended with {}", spent.status));
         Ok(Report { printed, failed, ..Report::default() })
     }
+}
+
+/// The words of a command line; `$NAME` is what `variable` has, or the error is its name.
+pub(super) fn words(
+    args: &str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<String>, String> {
+    let word = |word: &str| match word.strip_prefix('$') {
+        Some(name) => variable(name).ok_or_else(|| name.to_owned()),
+        None => Ok(word.to_owned()),
+    };
+    args.split_whitespace().map(word).collect()
+}
+
+/// What stands in the place of one that cannot be run here.
+pub(super) fn left_out(why: &str) -> Report {
+    Report { printed: format!("left out: {why}\n"), ..Report::default() }
 }
 
 #[cfg(test)]
@@ -75,14 +90,24 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_that_is_not_set_is_named() {
+        let port = |name: &str| (name == "PORT").then(|| "8080".to_owned());
+        assert_eq!(words("--quick  $PORT", port).unwrap(), ["--quick", "8080"]);
+        assert_eq!(words("$PORT $OTHER", port), Err("OTHER".to_owned()));
+    }
+
+    #[test]
     fn what_a_program_prints_is_kept_though_it_fails() {
         let program = Program { build: "", path: "bin/sh", module: None };
         // The root of the file system, so that the shell is found below it.
-        let report = program.run(Path::new("/"), "-c pwd;false").unwrap();
-        assert!(report.printed.starts_with("/\nCPU time of all of it: "), "{}", report.printed);
+        let report = program
+            .run(Path::new("/"), &["-c", "pwd; echo $TAKT; false"].map(str::to_owned))
+            .unwrap();
+        let expect = "/\n/target/release/takt\nCPU time of all of it: ";
+        assert!(report.printed.starts_with(expect), "{}", report.printed);
         assert_eq!(report.failed.as_deref(), Some("it ended with exit status: 1"));
         let program = Program { module: Some(("no_such_module_of_takt", "none")), ..program };
-        let report = program.run(Path::new("/"), "").unwrap();
+        let report = program.run(Path::new("/"), &[]).unwrap();
         assert!(report.printed.starts_with("left out: ") && report.failed.is_none());
     }
 }

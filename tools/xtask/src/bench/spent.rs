@@ -41,7 +41,16 @@ pub(super) struct Cpu {
 impl Cpu {
     /// Of all children that were waited for so far.
     pub(super) fn of_children() -> anyhow::Result<Self> {
-        let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+        Self::of(UsageWho::RUSAGE_CHILDREN)
+    }
+
+    /// Of this process so far, without its children.
+    pub(super) fn of_self() -> anyhow::Result<Self> {
+        Self::of(UsageWho::RUSAGE_SELF)
+    }
+
+    fn of(who: UsageWho) -> anyhow::Result<Self> {
+        let usage = getrusage(who)?;
         let s = |micros: i64| micros as f64 / 1e6;
         Ok(Self {
             user_s: s(usage.user_time().num_microseconds()),
@@ -111,17 +120,36 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_time_of_a_childs_child_counts() {
+    /// CPU time of a shell whose child runs `script`.
+    fn of_a_childs_child(script: &str) -> f64 {
         let out = std::env::temp_dir().join(format!("takt-spent-{}", std::process::id()));
-        let loop_ = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo $i";
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("sh -c '{loop_}'; echo done")]);
+        command.args(["-c", &format!("sh -c '{script}'; echo done")]);
         let spent = run(&mut command, &out, || Ok(0.0)).unwrap();
         let said = std::fs::read_to_string(&out).unwrap();
         std::fs::remove_file(&out).unwrap();
         assert!(spent.status.success());
         assert_eq!(said, "200000\ndone\n");
-        assert!(spent.cpu.all_s() > 0.005, "{:?}", spent.cpu);
+        spent.cpu.all_s()
     }
+
+    #[test]
+    fn the_time_of_a_childs_child_counts() {
+        // The account is one of all children, so the children of other tests must not be there.
+        if std::env::var_os(ALONE).is_none() {
+            let name = "bench::spent::tests::the_time_of_a_childs_child_counts";
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            let out = command.args(["--exact", name]).env(ALONE, "yes").output().unwrap();
+            let said = String::from_utf8_lossy(&out.stdout);
+            assert!(out.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
+        let little = of_a_childs_child("echo 200000");
+        let loop_ = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo $i";
+        let much = of_a_childs_child(loop_);
+        assert!(much > little * 3.0, "{much} s beside {little} s");
+    }
+
+    /// Set where a test runs in a process of its own.
+    const ALONE: &str = "TAKT_XTASK_TEST_ALONE";
 }
