@@ -46,10 +46,16 @@ impl ClientKind {
     }
 
     /// Whether its program is there; if not, how to get it.
-    pub(super) fn installed(self) -> anyhow::Result<()> {
+    pub(super) fn installed(self, options: &Options) -> anyhow::Result<()> {
         match self {
             Self::Wrk => needs("wrk", "on Debian: apt-get install wrk"),
-            Self::Oha => needs("oha", "cargo install --locked oha"),
+            Self::Oha => match &options.oha {
+                Some(path) => {
+                    ensure!(Path::new(path).is_file(), "{path} is not there");
+                    Ok(())
+                }
+                None => needs("oha", "cargo install --locked oha"),
+            },
             // Built here.
             Self::Floor | Self::Takt => Ok(()),
         }
@@ -82,7 +88,11 @@ impl Client {
         let program = match kind {
             ClientKind::Floor => built.join("floor_client"),
             ClientKind::Takt => built.join("takt"),
-            ClientKind::Wrk | ClientKind::Oha => PathBuf::from(kind.name()),
+            ClientKind::Wrk => PathBuf::from(kind.name()),
+            ClientKind::Oha => match &options.oha {
+                Some(path) => std::path::absolute(path)?,
+                None => PathBuf::from(kind.name()),
+            },
         };
         if program.is_absolute() {
             ensure!(program.is_file(), "{} is not built", program.display());

@@ -54,7 +54,7 @@ const BENCHES: &[Bench] = &[
         what: "takt, wrk, oha and the bare floor in turn against one server",
         usage: options::USAGE,
         ready: |words| {
-            let options = Options::read(words)?;
+            let options = Options::read(words, |name| std::env::var(name).ok())?;
             Ok(Box::new(move |root| side::clients(root, &options)))
         },
     },
@@ -63,7 +63,7 @@ const BENCHES: &[Bench] = &[
         what: "the built-in instant server beside the floor's server",
         usage: options::USAGE,
         ready: |words| {
-            let options = Options::read(words)?;
+            let options = Options::read(words, |name| std::env::var(name).ok())?;
             Ok(Box::new(move |root| side::servers(root, &options)))
         },
     },
@@ -165,12 +165,17 @@ fn line(name: &str, args: &str) -> String {
     format!("cargo xtask bench {name} {args}").trim_end().to_owned()
 }
 
-/// `program` on one core; it ends when this process does, whatever ends it.
+/// `program` on one core; it is killed when this process ends, whatever ends it. What it starts itself is not,
+/// unless that begins with [`BOUND`] too.
 fn pinned(core: usize, program: &Path) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "taskset", "-c", &core.to_string()]).arg(program);
+    let [setpriv, words @ ..] = BOUND;
+    let mut command = Command::new(setpriv);
+    command.args(words).args(["taskset", "-c", &core.to_string()]).arg(program);
     command
 }
+
+/// Before a command: the kernel kills it when the process that started it ends.
+const BOUND: [&str; 3] = ["setpriv", "--pdeathsig", "KILL"];
 
 /// What it takes to give client and server a core each.
 fn two_cores() -> anyhow::Result<()> {

@@ -16,6 +16,7 @@ usage: cargo xtask bench wrk|server [flags] [-- further flags of `takt run`]
   --clients LIST    of wrk, oha, takt; in this order in each round (wrk,oha,takt);
                     one that is not installed is left out, and said so
   --server KIND     mock (`takt mock --mode instant`) or floor (mock)
+  --oha FILE        or TAKT_BENCH_OHA: where oha is (oha on the path)
   --api API         what takt speaks (openai-chat)
   --wait MODE       takt's wait mode (guard)
   --port PORT       where the server listens on 127.0.0.1 (18800)
@@ -29,6 +30,7 @@ pub(super) struct Options {
     pub(super) seconds: u32,
     pub(super) connections: u32,
     pub(super) clients: Vec<ClientKind>,
+    pub(super) oha: Option<String>,
     pub(super) server: ServerKind,
     pub(super) api: String,
     pub(super) wait: String,
@@ -45,6 +47,7 @@ impl Default for Options {
             seconds: 5,
             connections: 64,
             clients: vec![ClientKind::Wrk, ClientKind::Oha, ClientKind::Takt],
+            oha: None,
             server: ServerKind::Mock,
             api: "openai-chat".into(),
             wait: "guard".into(),
@@ -57,9 +60,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the words after `bench wrk`.
-    pub(super) fn read(words: &[String]) -> anyhow::Result<Self> {
-        let mut options = Self::default();
+    /// Reads the words after `bench wrk`; `variable` looks up the environment.
+    pub(super) fn read(
+        words: &[String],
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
+        let mut options = Self { oha: variable("TAKT_BENCH_OHA"), ..Self::default() };
         let rest = flags::read(words, |name, value| options.set(name, value))?;
         (options.build, options.takt_flags) = (rest.build, rest.takt);
         Ok(options)
@@ -67,13 +73,14 @@ impl Options {
 
     fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
         match name {
-            "--rounds" => self.rounds = value.parse()?,
-            "--seconds" => self.seconds = value.parse()?,
-            "--connections" => self.connections = value.parse()?,
+            "--rounds" => self.rounds = flags::positive(value)?,
+            "--seconds" => self.seconds = flags::positive(value)?,
+            "--connections" => self.connections = flags::positive(value)?,
             "--clients" => {
                 self.clients =
                     value.split(',').map(ClientKind::named).collect::<anyhow::Result<_>>()?;
             }
+            "--oha" => self.oha = Some(value.to_owned()),
             "--server" => self.server = ServerKind::named(value)?,
             "--api" => value.clone_into(&mut self.api),
             "--wait" => value.clone_into(&mut self.wait),
@@ -91,7 +98,7 @@ mod tests {
 
     fn read(line: &str) -> anyhow::Result<Options> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Options::read(&words)
+        Options::read(&words, |name| (name == "TAKT_BENCH_OHA").then(|| "/env/oha".to_owned()))
     }
 
     #[test]
@@ -102,6 +109,8 @@ mod tests {
         assert_eq!(options.clients, [ClientKind::Takt]);
         assert_eq!(options.server, ServerKind::Floor);
         assert!(!options.build);
+        assert_eq!(options.oha.as_deref(), Some("/env/oha"));
+        assert_eq!(read("--oha /flag/oha").unwrap().oha.as_deref(), Some("/flag/oha"));
         assert_eq!(options.takt_flags, ["--core", "0"]);
     }
 
@@ -109,6 +118,7 @@ mod tests {
     fn what_is_unknown_is_refused() {
         assert!(read("--round 3").is_err());
         assert!(read("--rounds many").is_err());
+        assert!(read("--rounds 0").is_err());
         assert!(read("--clients curl").is_err());
         assert!(read("--rounds").is_err());
     }

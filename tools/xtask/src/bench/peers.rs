@@ -15,7 +15,7 @@ use super::peer::{Peer, PeerKind, Places, Work};
 use super::rounds::median;
 use super::said::Counted;
 use super::table::{Report, Table};
-use super::{flags, pinned, spent, two_cores};
+use super::{BOUND, flags, pinned, spent, two_cores};
 
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
@@ -66,6 +66,14 @@ impl Options {
         };
         let rest = flags::read(words, |name, value| options.set(name, value))?;
         (options.build, options.takt_flags) = (rest.build, rest.takt);
+        // With fewer the short run would never have as many in flight.
+        let least = u64::from(options.concurrency) * SHORT;
+        ensure!(
+            options.requests >= least,
+            "--requests {}: the short run has a quarter of them, and {} in flight: at least {least}",
+            options.requests,
+            options.concurrency
+        );
         Ok(options)
     }
 
@@ -74,13 +82,10 @@ impl Options {
             "--clients" => {
                 self.clients = value.split(',').map(PeerKind::named).collect::<Result<_, _>>()?;
             }
-            "--rounds" => self.rounds = value.parse::<u32>()?.max(1),
-            "--requests" => {
-                self.requests = value.parse()?;
-                ensure!(self.requests >= 8, "at least 8, as the short run has a quarter of them");
-            }
-            "--concurrency" => self.concurrency = value.parse::<u32>()?.max(1),
-            "--tokens" => self.tokens = value.parse::<u32>()?.max(1),
+            "--rounds" => self.rounds = flags::positive(value)?,
+            "--requests" => self.requests = value.parse()?,
+            "--concurrency" => self.concurrency = flags::positive(value)?,
+            "--tokens" => self.tokens = flags::positive(value)?,
             _ if self.places.set(name, value) => {}
             _ => bail!("no such flag\n\n{USAGE}"),
         }
@@ -102,6 +107,11 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
             Err(why) => left_out.push(format!("{} is left out: {why:#}", kind.name())),
         }
     }
+    if peers.is_empty() {
+        let mut table = Table::new("Beside other clients: none is there", &["client"]);
+        left_out.into_iter().for_each(|line| table.note(line));
+        return Ok(table.into());
+    }
     let tokens = options.tokens.to_string();
     let mode = ["--ttft", "10ms", "--tpot", "2ms", "--tokens", &tokens, "--core", "1"];
     let server = Mock::start(&takt, &mode)?;
@@ -111,7 +121,7 @@ pub(super) fn run(root: &Path, options: &Options) -> anyhow::Result<Report> {
         for (peer, mut costs) in peers {
             let name = peer.kind.name();
             let measured = match round {
-                0 => once(&peer, &server, options, WARM_UP).map(|_| None),
+                0 => once(&peer, &server, options, warm_up(options.concurrency)).map(|_| None),
                 _ => measure(&peer, &server, options).map(Some),
             };
             match measured {
@@ -180,7 +190,7 @@ impl Cost {
 }
 
 fn measure(peer: &Peer, server: &Mock, options: &Options) -> anyhow::Result<Cost> {
-    let short = once(peer, server, options, options.requests / 4)?;
+    let short = once(peer, server, options, options.requests / SHORT)?;
     let long = once(peer, server, options, options.requests)?;
     Cost::of(&short, &long).context("the server counted no more requests in the long run")
 }
@@ -197,9 +207,10 @@ fn once(peer: &Peer, server: &Mock, options: &Options, requests: u64) -> anyhow:
     };
     peer.prepare(&work)?;
     let before = server.answered()?;
-    // It ends its own children as well when it takes too long.
+    // It ends its own children as well when it takes too long. When it is killed itself, the client has to be bound to
+    // it: it has a process group of its own, which no interrupt from the terminal reaches.
     let mut command = pinned(0, Path::new("timeout"));
-    command.args(["--kill-after=10", PATIENCE_S]).args(peer.command(&work));
+    command.args(["--kill-after=10", PATIENCE_S]).args(BOUND).args(peer.command(&work));
     command.current_dir(folder.path()).envs(peer.environment());
     let (says, out) = (folder.path().join("says"), folder.path().join("out"));
     command.stderr(std::fs::File::create(&says)?);
@@ -261,7 +272,7 @@ fn table(peers: &[(Peer, Vec<Cost>)], options: &Options) -> Table {
          10 ms, one each 2 ms) on core 1. One request more: the difference of runs of {} and {} requests, over the \
          difference of what the server counted.",
         options.rounds,
-        options.requests / 4,
+        options.requests / SHORT,
         options.requests
     ));
     table
@@ -270,8 +281,13 @@ fn table(peers: &[(Peer, Vec<Cost>)], options: &Options) -> Table {
 /// The longest that one run of a client may take, in seconds.
 const PATIENCE_S: &str = "600";
 
-/// Requests of a run that is not measured.
-const WARM_UP: u64 = 32;
+/// Requests of a run that is not measured: as many as are in flight, or a few.
+fn warm_up(concurrency: u32) -> u64 {
+    u64::from(concurrency).max(32)
+}
+
+/// The long run has so many times the requests of the short one.
+const SHORT: u64 = 4;
 
 /// Lines that are shown of what a client said that failed.
 const LINES: usize = 20;
@@ -295,6 +311,18 @@ mod tests {
     }
 
     #[test]
+    fn every_run_has_as_many_requests_as_are_in_flight() {
+        let read = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            Options::read(&words, |_| None)
+        };
+        // Whichever flag comes first.
+        assert!(read("--concurrency 64 --requests 256").is_ok());
+        assert!(read("--requests 255 --concurrency 64").is_err());
+        assert_eq!((warm_up(64), warm_up(1)), (64, 32));
+    }
+
+    #[test]
     fn flags_go_before_the_environment() {
         let read = |line: &str| {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -308,7 +336,7 @@ mod tests {
         let options = read("--vllm /flag --tokenizer /t").unwrap();
         assert_eq!(options.places.of("vllm"), Some("/flag"));
         assert_eq!(options.places.of("aiperf"), None);
-        assert!(read("--clients curl").is_err() && read("--requests 3").is_err());
+        assert!(read("--clients curl").is_err() && read("--rounds 0").is_err());
         assert!(read("--sglang /x").is_err());
     }
 }

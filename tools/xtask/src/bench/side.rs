@@ -11,8 +11,6 @@
 
 use std::path::Path;
 
-use anyhow::ensure;
-
 use super::client::{Client, ClientKind};
 use super::machine::Quiet;
 use super::options::Options;
@@ -27,15 +25,13 @@ const TRIES: usize = 3;
 
 /// Clients in turn against one server.
 pub(super) fn clients(root: &Path, options: &Options) -> anyhow::Result<Report> {
-    let (mut kinds, mut left_out) = (Vec::new(), Vec::new());
-    for &kind in &options.clients {
-        match kind.installed() {
-            Ok(()) => kinds.push(kind),
-            Err(why) => left_out.push(format!("{} is left out: {why}", kind.name())),
-        }
-    }
-    ensure!(!kinds.is_empty(), "no client is there: {}", left_out.join("; "));
+    let (kinds, left_out) = there(options);
     left_out.iter().for_each(|line| eprintln!("{line}"));
+    if kinds.is_empty() {
+        let mut table = Table::new("Closed loop: no client is there", &["client"]);
+        left_out.into_iter().for_each(|line| table.note(line));
+        return Ok(table.into());
+    }
     prepare(root, options)?;
     let clients: Vec<Client> = kinds
         .iter()
@@ -95,7 +91,6 @@ pub(super) fn servers(root: &Path, options: &Options) -> anyhow::Result<Report> 
         shares.push(mock.per_s / f64::midpoint(before.per_s, after.per_s));
         cpu_shares.push(mock.server_us / f64::midpoint(before.server_us, after.server_us));
     }
-    ensure!(!shares.is_empty(), "no round was asked for");
     let title = format!(
         "The floor's client, {} connections, {} s a run",
         options.connections, options.seconds
@@ -110,6 +105,18 @@ pub(super) fn servers(root: &Path, options: &Options) -> anyhow::Result<Report> 
     Ok(table.into())
 }
 
+/// The clients that are there, and a line for each that is not.
+fn there(options: &Options) -> (Vec<ClientKind>, Vec<String>) {
+    let (mut kinds, mut left_out) = (Vec::new(), Vec::new());
+    for &kind in &options.clients {
+        match kind.installed(options) {
+            Ok(()) => kinds.push(kind),
+            Err(why) => left_out.push(format!("{} is left out: {why}", kind.name())),
+        }
+    }
+    (kinds, left_out)
+}
+
 /// Builds what is ours and looks for what is not.
 fn prepare(root: &Path, options: &Options) -> anyhow::Result<()> {
     two_cores()?;
@@ -117,4 +124,30 @@ fn prepare(root: &Path, options: &Options) -> anyhow::Result<()> {
         build(root, "release")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_no_client_there_the_table_has_its_notes_alone() {
+        let options = Options {
+            clients: vec![ClientKind::Oha],
+            oha: Some("/nowhere/oha".into()),
+            ..Options::default()
+        };
+        let report = clients(Path::new("/nowhere"), &options).unwrap();
+        assert!(report.failed.is_none());
+        let page = report.markdown();
+        assert!(page.contains("oha is left out: /nowhere/oha is not there"), "{page}");
+    }
+
+    #[test]
+    fn what_is_built_here_is_there_beside_what_is_not() {
+        let clients = vec![ClientKind::Oha, ClientKind::Takt];
+        let options = Options { clients, oha: Some("/nowhere/oha".into()), ..Options::default() };
+        let (kinds, left_out) = there(&options);
+        assert_eq!((kinds, left_out.len()), (vec![ClientKind::Takt], 1));
+    }
 }
