@@ -72,7 +72,7 @@ impl Options {
             "--requests" => self.requests = value.parse()?,
             "--connections" => self.connections = value.parse()?,
             "--journal" => value.clone_into(&mut self.journal),
-            "--every" => self.every_s = value.parse::<u64>()?.max(1),
+            "--every" => self.every_s = flags::positive(value)?,
             "--settle" => self.settle_s = value.parse()?,
             "--limit" => self.limit = value.parse()?,
             "--profile" => {

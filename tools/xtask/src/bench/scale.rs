@@ -1,7 +1,7 @@
 //! How takt's cost and punctuality move with the load: over rates, over connections, over the events of a stream.
 //!
 //! takt on core 0, its own server on core 1, every request recorded. CPU time is the kernel's account of the whole
-//! process less that of a run of one request, so that the start is left out. Where the floor runs too, it
+//! process less that of a run of one request (of a stream, of one event), so that the start is left out. Where the floor runs too, it
 //! runs in turn with takt, and the ratio is formed within a round.
 
 use std::path::Path;
@@ -70,8 +70,8 @@ impl Options {
             "--waits" => self.waits = list(value)?,
             "--connections" => self.connections = list(value)?,
             "--tokens" => self.tokens = list(value)?,
-            "--seconds" => self.seconds = value.parse::<u32>()?.max(1),
-            "--rounds" => self.rounds = value.parse::<usize>()?.max(1),
+            "--seconds" => self.seconds = flags::positive(value)?,
+            "--rounds" => self.rounds = flags::positive(value)?,
             "--port" => self.port = value.parse()?,
             _ => bail!("no such flag\n\n{USAGE}"),
         }
@@ -122,6 +122,7 @@ struct Runs {
     cpu_us: Vec<f64>,
     late_p50_us: Vec<f64>,
     late_p99_us: Vec<f64>,
+    others: Vec<f64>,
     verdicts: Vec<String>,
 }
 
@@ -135,6 +136,7 @@ impl Runs {
         let late = |p: &str| run.phase("lateness_us")["p"].get(p).and_then(Value::as_f64);
         self.late_p50_us.extend(late("50"));
         self.late_p99_us.extend(late("99"));
+        self.others.push(run.spent.others);
         self.verdicts.push(run.verdict().to_owned());
     }
 
@@ -151,6 +153,11 @@ impl Runs {
     }
 }
 
+/// The greatest share of the cores that others had in one of the runs, in per cent.
+fn most(others: impl IntoIterator<Item = f64>) -> String {
+    format!("{:.1}", others.into_iter().fold(0.0, f64::max) * 100.0)
+}
+
 /// The median with so many digits; nothing when there is no value.
 fn middle(values: &[f64], digits: usize) -> String {
     let mut values = values.to_vec();
@@ -160,8 +167,16 @@ fn middle(values: &[f64], digits: usize) -> String {
 impl Scale<'_> {
     fn rates(&self) -> anyhow::Result<Table> {
         let server = Mock::start(&self.takt, &["--mode", "instant", "--core", "1"])?;
-        let head =
-            ["wait", "rate", "requests", "CPU us/request", "late p50 us", "late p99 us", "verdict"];
+        let head = [
+            "wait",
+            "rate",
+            "requests",
+            "CPU us/request",
+            "late p50 us",
+            "late p99 us",
+            "verdict",
+            "others %",
+        ];
         let title = format!("Open loop over rates, Poisson, --api raw, {}", self.runs());
         let mut table = Table::new(title, &head);
         for wait in &self.options.waits {
@@ -178,6 +193,7 @@ impl Scale<'_> {
                     middle(&runs.late_p50_us, 2),
                     middle(&runs.late_p99_us, 1),
                     runs.verdict(),
+                    most(runs.others),
                 ]);
             }
         }
@@ -198,6 +214,7 @@ impl Scale<'_> {
             "CPU/floor",
             "rate/floor",
             "verdict",
+            "others %",
         ];
         let mut table = Table::new(title, &head);
         for &connections in &self.options.connections {
@@ -231,6 +248,7 @@ impl Scale<'_> {
                 middle(&ratio(Outcome::cpu_us), 3),
                 middle(&ratio(|o| o.per_s), 3),
                 takts.last().map_or_else(String::new, |outcome| outcome.verdict.clone()),
+                most(takts.iter().chain(&floors).map(|outcome| outcome.others)),
             ]);
         }
         table.note("Start-up included on both sides. The verdict is that of the last run.");
@@ -242,15 +260,27 @@ impl Scale<'_> {
             "Over the events of a stream, 64 streams in flight, an event a millisecond each, {}",
             self.runs()
         );
-        let head = ["tokens", "streams", "CPU us/stream", "CPU us/token", "tokens/s", "verdict"];
+        let head = [
+            "tokens",
+            "streams",
+            "CPU us/stream",
+            "CPU us/token",
+            "tokens/s",
+            "verdict",
+            "others %",
+        ];
         let mut table = Table::new(title, &head);
+        let mock = |tokens: &str| {
+            let timed = ["--ttft", "5ms", "--tpot", "1ms", "--tokens", tokens, "--core", "1"];
+            Mock::start(&self.takt, &timed)
+        };
+        // Of one event: waiting through a stream of a thousand is no part of the start.
+        let start_s = self.start_s(&mock("1")?, &["--model", "m", "--stream"])?;
         for &tokens in &self.options.tokens {
             eprintln!("{tokens} tokens");
             let text = tokens.to_string();
-            let timed = ["--ttft", "5ms", "--tpot", "1ms", "--tokens", &text, "--core", "1"];
-            let server = Mock::start(&self.takt, &timed)?;
+            let server = mock(&text)?;
             let flags = ["--model", "m", "--stream", "--concurrency", "64"];
-            let start_s = self.start_s(&server, &["--model", "m", "--stream"])?;
             let runs = self.repeat(&server, &flags, start_s)?;
             let each: Vec<f64> = runs.cpu_us.iter().map(|us| us / f64::from(tokens)).collect();
             let per_s: Vec<f64> = runs.per_s.iter().map(|n| n * f64::from(tokens)).collect();
@@ -261,8 +291,10 @@ impl Scale<'_> {
                 middle(&each, 2),
                 middle(&per_s, 0),
                 runs.verdict(),
+                most(runs.others),
             ]);
         }
+        table.note("Taken off is the CPU time of a run of one stream of one event.");
         Ok(table)
     }
 
@@ -299,10 +331,11 @@ mod tests {
 
     #[test]
     fn lists_are_read_and_an_empty_one_leaves_its_table_out() {
-        let words = ["--rates", "", "--connections", "1,8", "--no-build", "--rounds", "0"];
+        let words = ["--rates", "", "--connections", "1,8", "--no-build", "--rounds", "2"];
         let options = Options::read(&words.map(str::to_owned)).unwrap();
         assert!(options.rates.is_empty() && !options.build);
-        assert_eq!((options.connections, options.rounds), (vec![1, 8], 1));
+        assert_eq!((options.connections, options.rounds), (vec![1, 8], 2));
+        assert!(Options::read(&["--rounds".to_owned(), "0".to_owned()]).is_err());
         assert!(Options::read(&["--tokens".to_owned(), "few".to_owned()]).is_err());
     }
 
@@ -314,6 +347,11 @@ mod tests {
         };
         assert_eq!(runs(&["valid", "valid"]).verdict(), "valid");
         assert_eq!(runs(&["valid", "suspect", "valid"]).verdict(), "1 suspect, 2 valid");
+    }
+
+    #[test]
+    fn of_what_others_had_the_worst_run_is_shown() {
+        assert_eq!((most([0.01, 0.25, 0.1]), most([])), ("25.0".into(), "0.0".into()));
     }
 
     #[test]

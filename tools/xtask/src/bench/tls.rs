@@ -44,7 +44,7 @@ impl Options {
         };
         let rest = flags::read(words, |name, value| {
             match name {
-                "--rounds" => options.rounds = value.parse()?,
+                "--rounds" => options.rounds = flags::positive(value)?,
                 "--requests" => options.requests = value.parse()?,
                 "--streams" => options.streams = value.parse()?,
                 _ => bail!("no such flag\n\n{USAGE}"),
