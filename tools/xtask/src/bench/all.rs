@@ -175,11 +175,9 @@ struct Meanwhile {
 impl Meanwhile {
     fn of(seconds: u64, machine: CpuTotals, own: Cpu, children: Cpu) -> Self {
         let others_s = machine.busy_s - own.all_s() - children.all_s();
-        Self {
-            seconds,
-            others: (others_s / machine.all_s).max(0.0),
-            stolen: machine.stolen_s / machine.all_s,
-        }
+        // What is left out is over before the kernel's clock ticks.
+        let share = |s: f64| if machine.all_s > 0.0 { (s / machine.all_s).max(0.0) } else { 0.0 };
+        Self { seconds, others: share(others_s), stolen: share(machine.stolen_s) }
     }
 }
 
@@ -232,6 +230,9 @@ mod tests {
         assert_eq!((meanwhile.others, meanwhile.stolen), (0.15, 0.05));
         // The kernel's two accounts do not end at the same moment.
         assert_eq!(Meanwhile::of(10, machine, cpu(0.0, 0.0), cpu(8.0, 0.1)).others, 0.0);
+        let nothing = CpuTotals { busy_s: 0.0, stolen_s: 0.0, all_s: 0.0 };
+        let meanwhile = Meanwhile::of(0, nothing, cpu(0.0, 0.0), cpu(0.0, 0.0));
+        assert_eq!((meanwhile.others, meanwhile.stolen), (0.0, 0.0));
     }
 
     #[test]

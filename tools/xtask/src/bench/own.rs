@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::spent::Spent;
-use super::{machine, pinned, said, spent};
+use super::{BOUND, machine, pinned, said, spent};
 
 /// Builds takt and the floor, always together: cargo unites the features of what it builds at once, and every
 /// benchmark that runs takt has to measure the same program. What is built by itself ([`cargo`]) has the features
@@ -60,8 +60,9 @@ pub(super) struct Mock {
 
 impl Mock {
     pub(super) fn start(program: &Path, args: &[&str]) -> anyhow::Result<Self> {
-        let mut command = Command::new(program);
-        command.args(["mock", "--listen", "127.0.0.1:0"]).args(args);
+        let [setpriv, words @ ..] = BOUND;
+        let mut command = Command::new(setpriv);
+        command.args(words).arg(program).args(["mock", "--listen", "127.0.0.1:0"]).args(args);
         let mut process = Stopped(command.stdout(Stdio::piped()).spawn().context("starting takt")?);
         let stdout = process.0.stdout.take().context("the server has no output")?;
         let mut line = String::new();
