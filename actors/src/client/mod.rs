@@ -26,8 +26,8 @@
 //! - A dead idle connection is dropped when its end is seen. One that has rested for more than 100 us is looked
 //!   at before it is used: servers that close after an answer do so within 12 to 56 us, so by then the close
 //!   has arrived and a look finds it; sooner, a look can prove nothing. Where the endpoint has answered on a used
-//!   connection, and closed none soon after an answer since, the look begins after 100 ms: it is a system call in
-//!   front of a send, and what is left to find are idle time-outs.
+//!   connection, and closed none soon after an answer since, the look begins after 10 ms: it is a system call in
+//!   front of a send, and what is left to find are idle time-outs. Not so where nothing may be sent twice.
 //! - A server that says how long it keeps idle connections (`Keep-Alive: timeout=`) is taken at its word.
 //! - A request that dies before any byte of an answer, on a connection that had answered before, is sent once
 //!   more, on a connection of its own. Nothing else is ever sent twice: a server that drops a connection which it

@@ -21,7 +21,7 @@ impl Client {
                 self.discard(stream, Close::Orderly, cx);
                 continue;
             }
-            let kept = connection.served > 0 && self.endpoints[endpoint].keeps;
+            let kept = connection.served > 0 && self.endpoints[endpoint].keeps && self.retry_stale;
             let fresh = if kept { FRESH_WHERE_KEPT } else { FRESH };
             if cx.now().saturating_since(connection.rested) <= fresh {
                 return Some(stream);
@@ -289,4 +289,4 @@ const OPEN_BEHIND_EVERY: Span = Span::from_millis(1);
 /// A connection that has rested no longer than this is used without a look at it; see the module's rules.
 const FRESH: Span = Span::from_micros(100);
 /// The same where the endpoint keeps its connections: far less than any server's patience with an idle one.
-const FRESH_WHERE_KEPT: Span = Span::from_millis(100);
+const FRESH_WHERE_KEPT: Span = Span::from_millis(10);

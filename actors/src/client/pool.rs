@@ -17,7 +17,8 @@
 //!
 //! Some servers announce keep-alive and close each connection some tens of microseconds after its answer
 //! (llama.cpp: 12 to 56 us). One such close may be chance; a second without any answer on a used connection
-//! between them is a habit, and from then on connections to that endpoint are used once.
+//! between them is a habit, and from then on connections to that endpoint are used once. A close after the second
+//! answer or a later one is none: servers let go of connections that have served their number.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -134,11 +135,14 @@ impl Endpoint {
         }
     }
 
-    /// A used connection was found closed by the server, `after` its last answer ended.
-    pub(super) fn closed_after(&mut self, after: Span) {
-        if after <= QUICK {
+    /// A connection that had `served` so many answers was found closed by the server, `after` the last of them ended.
+    pub(super) fn closed_after(&mut self, after: Span, served: u64) {
+        if after > QUICK {
+            return;
+        }
+        self.keeps = false;
+        if served == 1 {
             self.quick_closes = self.quick_closes.saturating_add(1).min(HABIT);
-            self.keeps = false;
         }
     }
 
@@ -180,18 +184,27 @@ mod tests {
     #[test]
     fn two_quick_closes_in_a_row_are_a_habit_for_good() {
         let mut e = endpoint();
-        e.closed_after(QUICK);
+        e.closed_after(QUICK, 1);
         e.answered_again();
         assert!(e.keeps);
-        e.closed_after(QUICK + Span::from_nanos(1));
+        e.closed_after(QUICK + Span::from_nanos(1), 1);
         assert!(e.keeps, "that was idleness");
-        e.closed_after(QUICK);
-        e.closed_after(QUICK + Span::from_nanos(1));
+        e.closed_after(QUICK, 1);
+        e.closed_after(QUICK + Span::from_nanos(1), 1);
         assert!(e.pools() && !e.keeps);
-        e.closed_after(Span::ZERO);
+        e.closed_after(Span::ZERO, 1);
         assert!(!e.pools());
         e.answered_again();
         assert!(!e.pools());
+    }
+
+    #[test]
+    fn connections_that_have_served_their_number_make_no_habit() {
+        let mut e = endpoint();
+        for _ in 0..10 {
+            e.closed_after(Span::ZERO, 2);
+        }
+        assert!(e.pools());
     }
 
     #[test]

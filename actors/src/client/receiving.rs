@@ -120,7 +120,7 @@ impl Client {
         };
         if used && (busy_with.is_none() || connection.answer.is_untouched()) {
             let after = at.saturating_since(connection.rested);
-            self.endpoints[endpoint].closed_after(after);
+            self.endpoints[endpoint].closed_after(after, connection.served);
         }
         if let Some(key) = busy_with {
             if connection.answer.is_untouched() {

@@ -40,5 +40,5 @@ fn source(phase: &Value) -> Option<(&str, String)> {
         words => words.to_string(),
     };
     let prompts = dataset.get("prompts")?;
-    Some((name, format!("{prompts} made-up prompts of {words} words, all different")))
+    Some((name, format!("{prompts} different made-up prompts of {words} words")))
 }

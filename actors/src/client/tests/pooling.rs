@@ -64,7 +64,7 @@ fn c3_dead_idle_connection_is_noticed_before_use() {
 #[test]
 fn close_that_no_event_has_told_yet_is_found_by_a_look() {
     // Also where the endpoint is known to keep its connections, once the connection has rested.
-    for (answers, rest) in [(1, ms(5)), (2, ms(101))] {
+    for (answers, rest) in [(1, ms(5)), (2, ms(11))] {
         let mut rig = Rig::new(|_| {});
         for nth in 0..answers {
             check(&mut rig, if nth == 0 { "ok" } else { "ok reused" });
@@ -85,7 +85,7 @@ fn bytes_that_no_event_has_told_yet_are_nobodys_answer() {
     let mut rig = Rig::new(|_| {});
     check(&mut rig, "ok");
     check(&mut rig, "ok reused");
-    rig.run(ms(101));
+    rig.run(ms(11));
     let unasked = b"HTTP/1.1 408 Request Timeout\r\n\r\n".to_vec();
     rig.net().act(0, Act::Send(Span::ZERO, unasked));
     rig.issue();

@@ -31,7 +31,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", help_heading = "Endpoint")]
     pub(crate) request_timeout: Option<String>,
 
-    /// File of prompts: .jsonl, .json, .csv or .txt [default: made-up prompts, all different]
+    /// File of prompts: .jsonl, .json, .csv or .txt [default: up to 16384 different made-up prompts]
     #[arg(long, value_name = "FILE", help_heading = "Dataset")]
     pub(crate) dataset: Option<PathBuf>,
     /// How FILE is written: jsonl, json, csv, text, a recording (azure, mooncake) or conversations (agentic,

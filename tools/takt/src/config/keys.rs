@@ -202,8 +202,13 @@ pub(crate) static DATASET: Level = Level {
         ),
         key("prompt", "text", "found by its name", "column that holds the prompt").with(FILES),
         key("system", "text", "found by its name", "column that holds a system prompt").with(FILES),
-        key("prompts", "whole number", "one a request", "how many prompts to make up")
-            .with(&["synthetic"]),
+        key(
+            "prompts",
+            "whole number",
+            "one a request, 16384 at most",
+            "how many prompts to make up",
+        )
+        .with(&["synthetic"]),
         key("words", "whole number, or {min, max}", "64", "words of a made-up prompt")
             .with(&["synthetic"]),
     ],

@@ -9,7 +9,11 @@ fn journal_result_and_screen_hold_the_same_report() {
     let args = ["--rate", "200", "--requests", "60", "--warmup-requests", "5"];
     let run = bench.run(&mock.url(), &args).exits(0);
     assert_eq!(run.stdout, bench.read("out/report.txt"));
-    assert!(run.stdout.contains("performance: 60 made-up prompts of 64 words"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("performance: 60 different made-up prompts of 64 words"),
+        "{}",
+        run.stdout
+    );
     assert_eq!(bench.takt(&["report", "out"]).exits(0).stdout, run.stdout);
     let json = bench.takt(&["report", "out", "--format", "json"]).exits(0).stdout;
     assert!(json == bench.read("out/result.json"), "{json}");
