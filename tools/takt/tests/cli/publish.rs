@@ -59,7 +59,8 @@ fn e6_a_subscriber_that_reads_gets_what_the_journal_has() {
     let mock = Mock::quick(&bench);
     let address = ipc(&bench, "events");
     let socket = subscriber(&address, "");
-    let running = publishing(&bench, &mock, &address, &["--concurrency", "4", "--requests", "600"]);
+    // Two seconds: a subscriber that gets no processor for a while still comes in time.
+    let running = publishing(&bench, &mock, &address, &["--rate", "300", "--requests", "600"]);
     let (mut told, mut numbers) = (Vec::new(), BTreeMap::new());
     loop {
         let (topic, number, events) = message(&socket);
