@@ -90,7 +90,7 @@ mod tests {
     fn prompts_that_begin_alike_share_blocks_whatever_else_the_body_says() {
         let one = read(r#"{"max_tokens":1,"messages":[{"role":"user","content":"abcdefghijkl"}]}"#);
         let other =
-            read(r#"{"messages":[{"content":"abcdefghiXXX","role":"user"}],"stream":true}"#);
+            read(r#"{"messages":[{"content":"abcdefghiwww","role":"user"}],"stream":true}"#);
         // "user" and twelve letters: four tokens, two blocks of eight bytes.
         assert_eq!((one.tokens, one.blocks.len()), (4, 2));
         assert_eq!(

@@ -16,6 +16,14 @@ fn scheduler(bench: &Bench, more: &[&str]) -> Mock {
 const RECORDS: [&str; 2] = ["--opprof", "records"];
 const TRACES: [&str; 2] = ["--opprof-traces", "kineto"];
 
+/// A run with windows 20 ms apart that goes on.
+fn started(bench: &Bench, mock: &Mock, more: &[&str]) -> Running {
+    let url = mock.url();
+    let load = ["run", "--url", &url, "--model", "m", "--out", "out", "--concurrency", "4"];
+    let apart = ["--set", "opprof.apart=20ms"];
+    Running::start(bench, &[&load[..], &apart, more, &RECORDS, &TRACES].concat())
+}
+
 #[test]
 fn windows_are_taken_while_it_runs_and_what_overlaps_them_is_in_no_series() {
     let bench = Bench::new();
@@ -147,11 +155,8 @@ fn e1_a_stop_ends_the_wait_for_traces_and_the_report_is_there() {
     let bench = Bench::new();
     // A profiler that writes in its first window alone.
     let mock = scheduler(&bench, &["--profile-warmup", "2"]);
-    let url = mock.url();
-    let load = ["run", "--url", &url, "--model", "m", "--out", "out", "--concurrency", "4"];
-    let set = ["--set", "opprof.apart=20ms", "--set", "opprof.steps=4"];
-    let more = [&["--duration", "2s", "--opprof-windows", "2"], &set[..]].concat();
-    let mut running = Running::start(&bench, &[&load[..], &more, &RECORDS, &TRACES].concat());
+    let more = ["--duration", "2s", "--opprof-windows", "2", "--set", "opprof.steps=4"];
+    let mut running = started(&bench, &mock, &more);
     running.wait_for("waiting for the server's profiler");
     running.signal("INT");
     running.done().exits(0).says("waiting no longer");
@@ -166,10 +171,8 @@ fn e1_a_stop_ends_the_wait_for_traces_and_the_report_is_there() {
 fn e4_a_run_killed_within_a_window_reports_the_window() {
     let bench = Bench::new();
     let mock = scheduler(&bench, &["--profile-steps", "0"]);
-    let url = mock.url();
-    let load = ["run", "--url", &url, "--model", "m", "--out", "out", "--concurrency", "4"];
-    let more = ["--duration", "60s", "--set", "opprof.apart=20ms", "--set", "opprof.steps=1000000"];
-    let running = Running::start(&bench, &[&load[..], &more, &RECORDS, &TRACES].concat());
+    let more = ["--duration", "60s", "--set", "opprof.steps=1000000"];
+    let running = started(&bench, &mock, &more);
     let saved =
         || std::fs::read_to_string(bench.path("out/opprof/server.json")).unwrap_or_default();
     while !saved().contains("\"phase\": \"performance\"") {

@@ -47,6 +47,14 @@ where
     Ok(number)
 }
 
+/// Values between commas; none at all when the text is empty.
+pub(super) fn list<T: FromStr<Err: std::error::Error + Send + Sync + 'static>>(
+    text: &str,
+) -> anyhow::Result<Vec<T>> {
+    let words = text.split(',').filter(|word| !word.is_empty());
+    words.map(|word| word.parse().with_context(|| format!("`{word}`"))).collect()
+}
+
 /// `yes` or `no`.
 pub(super) fn yes(value: &str) -> anyhow::Result<bool> {
     match value {

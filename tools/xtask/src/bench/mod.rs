@@ -48,78 +48,64 @@ struct Bench {
     ready: fn(&[String]) -> anyhow::Result<Ready>,
 }
 
+/// `run` with the `options` it wants.
+fn ready<O: 'static>(options: O, run: fn(&Path, &O) -> anyhow::Result<Report>) -> Ready {
+    Box::new(move |root| run(root, &options))
+}
+
+/// A variable of the environment.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 const BENCHES: &[Bench] = &[
     Bench {
         name: "wrk",
         what: "takt, wrk, oha and the bare floor in turn against one server",
         usage: options::USAGE,
-        ready: |words| {
-            let options = Options::read(words, |name| std::env::var(name).ok())?;
-            Ok(Box::new(move |root| side::clients(root, &options)))
-        },
+        ready: |words| Ok(ready(Options::read(words, variable)?, side::clients)),
     },
     Bench {
         name: "server",
         what: "the built-in instant server beside the floor's server",
         usage: options::USAGE,
-        ready: |words| {
-            let options = Options::read(words, |name| std::env::var(name).ok())?;
-            Ok(Box::new(move |root| side::servers(root, &options)))
-        },
+        ready: |words| Ok(ready(Options::read(words, variable)?, side::servers)),
     },
     Bench {
         name: "peers",
         what: "takt beside oha, vllm bench serve, aiperf and guidellm: CPU time of a streamed chat",
         usage: peers::USAGE,
-        ready: |words| {
-            let options = peers::Options::read(words, |name| std::env::var(name).ok())?;
-            Ok(Box::new(move |root| peers::run(root, &options)))
-        },
+        ready: |words| Ok(ready(peers::Options::read(words, variable)?, peers::run)),
     },
     Bench {
         name: "scale",
         what: "cost and lateness over rates, connections and events of a stream",
         usage: scale::USAGE,
-        ready: |words| {
-            let options = scale::Options::read(words)?;
-            Ok(Box::new(move |root| scale::run(root, &options)))
-        },
+        ready: |words| Ok(ready(scale::Options::read(words)?, scale::run)),
     },
     Bench {
         name: "memory",
         what: "ten million requests: resident memory must not grow with them",
         usage: memory::USAGE,
-        ready: |words| {
-            let options = memory::Options::read(words)?;
-            Ok(Box::new(move |root| memory::run(root, &options)))
-        },
+        ready: |words| Ok(ready(memory::Options::read(words)?, memory::run)),
     },
     Bench {
         name: "streams",
         what: "thousands of streams open at once, and what each takes",
         usage: streams::USAGE,
-        ready: |words| {
-            let options = streams::Options::read(words)?;
-            Ok(Box::new(move |root| streams::run(root, &options)))
-        },
+        ready: |words| Ok(ready(streams::Options::read(words)?, streams::run)),
     },
     Bench {
         name: "tls",
         what: "plain and over TLS in turn",
         usage: tls::USAGE,
-        ready: |words| {
-            let options = tls::Options::read(words)?;
-            Ok(Box::new(move |root| tls::run(root, &options)))
-        },
+        ready: |words| Ok(ready(tls::Options::read(words)?, tls::run)),
     },
     Bench {
         name: "counts",
         what: "instructions of the hot path, held against bench/counts.txt (needs valgrind)",
         usage: counts::USAGE,
-        ready: |words| {
-            let options = counts::Options::read(words)?;
-            Ok(Box::new(move |root| counts::run(root, &options)))
-        },
+        ready: |words| Ok(ready(counts::Options::read(words)?, counts::run)),
     },
 ];
 

@@ -37,7 +37,7 @@ impl Planned {
     /// Runs it.
     pub(super) fn run(&self, root: &Path, args: &str) -> anyhow::Result<Report> {
         if let Some(program) = &self.program {
-            return match program::words(args, |name| std::env::var(name).ok()) {
+            return match program::words(args, super::variable) {
                 Ok(words) => program.run(root, &words),
                 Err(name) => Ok(program::left_out(&format!(
                     "{name} is not set; bench/README.md says to what"
@@ -157,8 +157,8 @@ pub(super) const PLAN: &[Planned] = &[
         "simulate",
         "-p takt-tests --bin simulate",
         "target/release/simulate",
-        "--seeds 10000 --from 100000",
-        "--seeds 200 --from 100000",
+        "--seeds 10000",
+        "--seeds 200",
     ),
     built(
         "simulate",

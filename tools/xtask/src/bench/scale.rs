@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use serde_json::Value;
 
 use super::client::{Client, ClientKind, Outcome};
@@ -66,10 +66,10 @@ impl Options {
 
     fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
         match name {
-            "--rates" => self.rates = list(value)?,
-            "--waits" => self.waits = list(value)?,
-            "--connections" => self.connections = list(value)?,
-            "--tokens" => self.tokens = list(value)?,
+            "--rates" => self.rates = flags::list(value)?,
+            "--waits" => self.waits = flags::list(value)?,
+            "--connections" => self.connections = flags::list(value)?,
+            "--tokens" => self.tokens = flags::list(value)?,
             "--seconds" => self.seconds = flags::positive(value)?,
             "--rounds" => self.rounds = flags::positive(value)?,
             "--port" => self.port = value.parse()?,
@@ -77,14 +77,6 @@ impl Options {
         }
         Ok(())
     }
-}
-
-/// Values between commas; none at all when the text is empty.
-fn list<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>>(
-    text: &str,
-) -> anyhow::Result<Vec<T>> {
-    let words = text.split(',').filter(|word| !word.is_empty());
-    words.map(|word| word.parse().with_context(|| format!("`{word}`"))).collect()
 }
 
 /// Runs all rows and says what each took.

@@ -56,7 +56,7 @@ impl Options {
     fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
         match name {
             "--streams" => {
-                self.streams = value.split(',').map(str::parse).collect::<Result<_, _>>()?;
+                self.streams = flags::list(value)?;
                 ensure!(!self.streams.is_empty(), "give one number at least");
             }
             "--sources" => self.sources = value.parse::<u8>()?.clamp(1, 250),
