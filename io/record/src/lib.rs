@@ -55,8 +55,8 @@ pub use records::{
 };
 pub use result::{
     ConversationsResult, Counted, Distribution, EndpointCounts, ErrorSample, Goodput, JournalNote,
-    Load, OverTime, Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState, SloGate,
-    Steady, Tokens, TokensCounted, TurnResult, TwoViews, Verdict, VerdictStatus,
+    LeftOut, Load, OverTime, Percentiles, PhaseResult, RESULT_SCHEMA, Reason, ResultDoc, RunState,
+    SloGate, Steady, Tokens, TokensCounted, TurnResult, TwoViews, Verdict, VerdictStatus,
 };
 pub use score::{RepeatScore, Score, Spread};
 pub use server::{

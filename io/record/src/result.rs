@@ -8,6 +8,7 @@
 //! does not.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -88,6 +89,33 @@ pub struct JournalNote {
     pub capped: bool,
     /// Why it stops before the run's end, when it does.
     pub stopped: Option<String>,
+    /// What of its files could not be read.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What could not be read of one file of a journal: all from the first damage on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The file, below the run folder.
+    pub file: String,
+    /// Offset of the first byte that was not read.
+    pub at: u64,
+    /// Bytes from there to the end of the file; `None` of a file that is not there.
+    pub bytes: Option<u64>,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, at, bytes, why } = self;
+        write!(f, "{file}: {why}")?;
+        match bytes {
+            Some(bytes) => write!(f, ", at byte {at}; {bytes} bytes are left out"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How a session ended.

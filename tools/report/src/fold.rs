@@ -49,6 +49,8 @@ pub struct RunFold {
     pub(crate) counted: Counted,
     /// The records are not those of every request.
     pub(crate) partial: bool,
+    /// Bytes of records that could not be read, if any could not.
+    pub(crate) left_out: Option<u64>,
     /// Times at which the server was profiled.
     pub(crate) windows: Windows,
     streams: Streams,
@@ -79,6 +81,7 @@ impl RunFold {
             marks: VecDeque::new(),
             counted: Counted::Histograms,
             partial: false,
+            left_out: None,
             windows: Windows::default(),
             streams: Streams::default(),
             last_health: None,
@@ -121,6 +124,13 @@ impl RunFold {
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.partial
+    }
+
+    /// Further records are lost, in so many bytes. Whether the session ended is then not known, and the
+    /// result says both.
+    pub fn leave_out(&mut self, bytes: u64) {
+        let before = self.left_out.unwrap_or(0);
+        self.left_out = Some(before.saturating_add(bytes));
     }
 
     /// The plan that it was made for.

@@ -9,16 +9,14 @@ mod wanted;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use anyhow::anyhow;
 use takt_record::{EventData, EventWriter, Fold, Record, RequestKey, Text, TextKind};
-use takt_recorder::{journal_files, open_journal};
 
 use crate::cli::EventsArgs;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
-use crate::report::warn_if_torn;
+use crate::journals::{self, Journal, Journals};
 
 use prompts::Prompts;
 use wanted::Wanted;
@@ -29,14 +27,18 @@ pub(crate) fn events(args: &EventsArgs, console: &Console) -> Result<Exit, Failu
     if !args.folder.is_dir() {
         return Err(Failure::says(Exit::Input, format!("{shown}: is no folder")));
     }
-    let files = journal_files(&args.folder).or_exit(Exit::Input)?;
-    if files.is_empty() {
+    let journals = Journals::open(&args.folder).or_exit(Exit::Input)?;
+    if journals.is_empty() {
         let says = format!("{shown}: holds no journal (a run with `journal: off` keeps none)");
         return Err(Failure::says(Exit::Input, says));
     }
+    if journals.files.is_empty() {
+        return Err(journals.refused(&args.folder)).or_exit(Exit::Input);
+    }
+    journals::warn(&args.folder, &journals.left_out, console);
     let mut out = BufWriter::with_capacity(OUT_BYTES, io::stdout().lock());
-    for path in files {
-        match print(&path, args, &mut out, console)? {
+    for journal in journals.files {
+        match print(journal, args, &mut out, console)? {
             Printed::All => {}
             Printed::NoReader => return Ok(Exit::Done),
         }
@@ -55,13 +57,12 @@ enum Printed {
 }
 
 fn print(
-    path: &Path,
+    Journal { file, mut reader }: Journal,
     args: &EventsArgs,
     out: &mut impl Write,
     console: &Console,
 ) -> Result<Printed, Failure> {
-    let failed = |error: &dyn std::fmt::Display| anyhow!("{}: {error}", path.display());
-    let mut reader = open_journal(path).map_err(|e| failed(&e)).or_exit(Exit::Input)?;
+    let shown = format!("{}/{file}", args.folder.display());
     let plan = reader.plan().clone();
     let mut printer = Printer {
         wanted: Wanted::read(&args.phase, &args.kind, &plan).or_exit(Exit::Input)?,
@@ -73,7 +74,10 @@ fn print(
         lines: Lines { writer: EventWriter::new(&plan), line: Vec::new(), out, error: None },
     };
     while printer.lines.error.is_none()
-        && reader.fold_next(&mut printer).map_err(|e| failed(&e)).or_exit(Exit::Input)?
+        && reader
+            .fold_next(&mut printer)
+            .map_err(|e| anyhow!("{shown}: {e}"))
+            .or_exit(Exit::Input)?
     {}
     printer.rest();
     match printer.lines.error {
@@ -82,9 +86,8 @@ fn print(
         None => {}
     }
     let summary = reader.summary();
-    warn_if_torn(path, summary.end, console);
+    journals::warn(&args.folder, journals::torn(&file, summary.end).as_slice(), console);
     if summary.thinned() {
-        let shown = path.display();
         console.warn(format!("{shown}: requests were left out on purpose: these are not all"));
     }
     Ok(Printed::All)

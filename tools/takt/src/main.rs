@@ -27,6 +27,7 @@ mod folder;
 mod forecast;
 mod identity;
 mod init;
+mod journals;
 mod mock;
 mod opprof;
 mod outcome;

@@ -9,12 +9,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::anyhow;
-use serde_json::Value;
 use takt_record::{
-    JournalEnd, JournalNote, JournalReader, JournalStats, JournalSummary, RESULT_SCHEMA, ResultDoc,
+    JournalNote, JournalReader, JournalStats, JournalSummary, LeftOut, RESULT_SCHEMA, ResultDoc,
     RunState, fold_journal,
 };
-use takt_recorder::{journal_files, open_journal};
 use takt_report::RunFold;
 
 use crate::accuracy::{self, Programs};
@@ -22,6 +20,7 @@ use crate::cli::{Format, ReportArgs};
 use crate::config::verdict_limits;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
+use crate::journals::{self, Journal, Journals};
 use crate::tokens::{self, Counting};
 use crate::{opprof, outcome, said};
 
@@ -47,7 +46,8 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     if !folder.is_dir() {
         return Err(Failure::says(Exit::Input, format!("{}: is no folder", folder.display())));
     }
-    if journal_files(folder).or_exit(Exit::Input)?.is_empty() {
+    let journals = Journals::open(folder).or_exit(Exit::Input)?;
+    if journals.is_empty() {
         if exact {
             let says = "--exact counts from the journal, and this run kept none";
             return Err(Failure::says(Exit::Input, format!("{}: {says}", folder.display())));
@@ -58,7 +58,14 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
             Failure::says(Exit::Input, format!("{}: {says}", folder.display()))
         });
     }
-    let folded = fold(folder, exact, console).or_exit(Exit::Input)?;
+    if journals.files.is_empty()
+        && !exact
+        && let Some(written) = written(folder)?
+    {
+        journals::warn(folder, &journals.left_out, console);
+        return Ok(beside(written, journals.left_out, console));
+    }
+    let folded = fold(folder, journals, exact, console).or_exit(Exit::Input)?;
     let mut result = folded.fold.result(&verdict_limits(&folded.fold.plan().config));
     result.journal = Some(folded.note);
     opprof::attach(folder, &mut result, console);
@@ -78,11 +85,22 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     // A result of another run, or one that cannot be read, is no witness.
     match written(folder) {
         Ok(Some(written)) if written.session_id == result.session_id => {
-            console.info("the journal is not all of the run: the result as it was written");
-            Ok(written)
+            let lost = (written.journal.as_ref().zip(result.journal))
+                .filter(|(wrote, holds)| holds.bytes < wrote.bytes);
+            let left_out = lost.map_or_else(Vec::new, |(_, holds)| holds.left_out);
+            Ok(beside(written, left_out, console))
         }
         _ => scored(result),
     }
+}
+
+/// The result that the run wrote, of whose journal this much has been lost since.
+fn beside(mut written: ResultDoc, left_out: Vec<LeftOut>, console: &Console) -> ResultDoc {
+    console.info("the journal is not all of the run: the result as it was written");
+    if let Some(note) = &mut written.journal {
+        note.left_out = left_out;
+    }
+    written
 }
 
 /// The result that the run wrote; `None` when it did not.
@@ -114,17 +132,21 @@ pub(crate) struct Folded {
 }
 
 /// The fold of the run's journal.
-fn fold(folder: &Path, exact: bool, console: &Console) -> anyhow::Result<Folded> {
-    let mut all: Option<Folded> = None;
-    let files = journal_files(folder)?;
-    for path in &files {
-        let shown = path.display();
-        let mut reader = open_journal(path).map_err(|error| anyhow!("{shown}: {error}"))?;
+fn fold(
+    folder: &Path,
+    journals: Journals,
+    exact: bool,
+    console: &Console,
+) -> anyhow::Result<Folded> {
+    let refused = journals.refused(folder);
+    let several = journals.files.len() + journals.left_out.len() > 1;
+    let (mut all, mut left_out): (Option<Folded>, _) = (None, journals.left_out);
+    for Journal { file, mut reader } in journals.files {
         let plan = reader.plan().clone();
         let mut fold = if exact { RunFold::of_values(plan) } else { RunFold::new(plan) };
         let summary = counted(&mut reader, &mut fold, console)
-            .map_err(|error| anyhow!("{shown}: {error}"))?;
-        warn_if_torn(path, summary.end, console);
+            .map_err(|error| anyhow!("{}/{file}: {error}", folder.display()))?;
+        left_out.extend(journals::torn(&file, summary.end));
         if summary.thinned() {
             fold.set_partial();
         }
@@ -141,13 +163,17 @@ fn fold(folder: &Path, exact: bool, console: &Console) -> anyhow::Result<Folded>
             }
         }
     }
-    let mut all = all.ok_or_else(|| anyhow!("{}: holds no journal", folder.display()))?;
-    let reactors = all.fold.plan().config.pointer("/engine/reactors").and_then(Value::as_u64);
-    if let Some(reactors) = reactors.filter(|reactors| *reactors > files.len() as u64) {
-        let (shown, there) = (folder.display(), files.len());
-        console.warn(format!("{shown}: the journals of {there} of {reactors} reactors are there"));
-        all.fold.set_partial();
+    let mut all = all.ok_or(refused)?;
+    left_out.sort_by(|a, b| a.file.cmp(&b.file));
+    journals::warn(folder, &left_out, console);
+    for left_out in &left_out {
+        all.fold.leave_out(left_out.bytes.unwrap_or(0));
+        // Of several, the others go on where one breaks off.
+        if several {
+            all.fold.set_partial();
+        }
     }
+    all.note.left_out = left_out;
     Ok(all)
 }
 
@@ -176,17 +202,12 @@ pub(crate) fn note(stats: JournalStats) -> JournalNote {
     JournalNote { bytes: stats.bytes, records: stats.records, ..JournalNote::default() }
 }
 
-/// Says that what is behind the damage was not read.
-pub(crate) fn warn_if_torn(path: &Path, end: JournalEnd, console: &Console) {
-    if let JournalEnd::Torn { at, lost, reason } = end {
-        let shown = path.display();
-        console.warn(format!("{shown}: {reason}, at byte {at}; {lost} bytes are left out"));
-    }
-}
-
 /// The fold of the run's journal, when it has one that can be read.
 pub(crate) fn from_journal(folder: &Path, console: &Console) -> Option<RunFold> {
-    match fold(folder, false, console) {
+    let folded = Journals::open(folder)
+        .map_err(Into::into)
+        .and_then(|journals| fold(folder, journals, false, console));
+    match folded {
         Ok(folded) => Some(folded.fold),
         Err(error) => {
             console.warn(format!("{error:#}"));

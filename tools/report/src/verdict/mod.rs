@@ -24,6 +24,7 @@ pub(crate) fn judge(
 ) -> Verdict {
     let mut reasons = Vec::new();
     reasons.extend(unfinished_run(run, state, results));
+    reasons.extend(run.left_out.map(left_out_records));
     reasons.extend(run.partial.then(|| partial_records(results)));
     for (phase, result) in run.phases.iter().zip(results) {
         let mut bench = Bench { phase: Some(&result.name), reasons: &mut reasons };
@@ -54,6 +55,9 @@ fn unfinished_run(run: &RunFold, state: RunState, results: &[PhaseResult]) -> Op
     let (status, word) = match state {
         RunState::Complete => return None,
         RunState::Interrupted => (Status::Suspect, "was interrupted"),
+        RunState::Killed if run.left_out.is_some() => {
+            (Status::Suspect, "was killed, or still runs, or the records of its end are lost")
+        }
         RunState::Killed => (Status::Suspect, "was killed, or still runs"),
         RunState::Failed => (Status::Invalid, failed_by(run.session.failed)),
     };
@@ -81,6 +85,20 @@ fn failed_by(by: Option<FailedBy>) -> &'static str {
     }
 }
 
+fn left_out_records(bytes: u64) -> Reason {
+    Reason {
+        phase: None,
+        name: "records_left_out".to_owned(),
+        status: Status::Suspect,
+        value: bytes as f64,
+        limit: 0.0,
+        says: format!(
+            "The journal is damaged, cut short or not all there, as is said at the end: {bytes} bytes of \
+             it are left out, and what was recorded there is in no figure."
+        ),
+    }
+}
+
 fn partial_records(results: &[PhaseResult]) -> Reason {
     let held: u64 = results.iter().map(|phase| phase.issued).sum();
     Reason {
@@ -90,8 +108,8 @@ fn partial_records(results: &[PhaseResult]) -> Reason {
         value: held as f64,
         limit: 0.0,
         says: format!(
-            "The journal holds only a part of the requests, as it was told to: counts are of the {held} \
-             that it holds, distributions of these, and what needs all of them is absent."
+            "There are records of only a part of the requests: counts are of these {held}, distributions \
+             too, and what needs all of them is absent."
         ),
     }
 }

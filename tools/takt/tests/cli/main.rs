@@ -14,6 +14,7 @@ mod config;
 mod connections;
 mod control;
 mod conversations;
+mod damaged;
 mod disk;
 mod ending;
 mod events;

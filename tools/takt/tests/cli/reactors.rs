@@ -111,7 +111,8 @@ fn c1_three_reactors_are_one_run_request_by_request() {
     assert_eq!(result["phases"][1]["in_flight"], Value::Null, "what does not add up is left out");
     // Without one of them it is not all of the run.
     std::fs::remove_file(bench.path("out/journal/000001.takt")).unwrap();
-    let part = bench.takt(&["report", "out"]).exits(0).says("the journals of 2 of 3 reactors");
+    let part =
+        bench.takt(&["report", "out"]).exits(0).says("journal/000001.takt: the file is missing");
     assert!(part.stdout.contains("issued 200   succeeded 200"), "{}", part.stdout);
 }
 
