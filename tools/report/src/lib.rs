@@ -37,7 +37,7 @@ mod verdict;
 mod windows;
 
 pub use fold::RunFold;
-pub use live::{Live, WINDOW_MARKS};
+pub use live::{Latencies, Live, WINDOW_MARKS};
 pub use sketch::Sketch;
 pub use text::{Table, render, render_joined};
 pub use verdict::Limits;

@@ -6,9 +6,10 @@ use takt_time::{Nanos, Span};
 
 use crate::fold::RunFold;
 use crate::rate::per_second;
+use crate::series::Series;
 
 /// The phase that runs, at a glance.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Live {
     /// Name of the phase.
     pub phase: String,
@@ -34,9 +35,13 @@ pub struct Live {
     pub draining: Option<Span>,
     /// Completions a second over the last [`WINDOW_MARKS`] looks.
     pub rate_per_s: Option<f64>,
-    /// Median and 99th percentile of the latency of the phase so far, from schedule if there is one.
-    pub latency_p50_p99: Option<(Span, Span)>,
+    /// Latencies of the phase so far, from schedule if there is one.
+    pub latencies: Latencies,
 }
+
+/// Latencies of which percentiles can be asked.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies(Series);
 
 /// A look at the phase: when, and how many were completed by then.
 #[derive(Clone, Copy, Debug)]
@@ -46,25 +51,37 @@ pub(crate) struct Mark {
 }
 
 impl Live {
-    /// The same phase as several reactors see it; of two phases the later one. Percentiles do not add up.
+    /// The same phase as several reactors see it; of two phases the later one.
     #[must_use]
-    pub fn with(self, other: Self) -> Self {
+    pub fn with(mut self, other: Self) -> Self {
         match self.place.cmp(&other.place) {
             Ordering::Less => other,
             Ordering::Greater => self,
-            Ordering::Equal => Self {
-                over: self.over && other.over,
-                elapsed: self.elapsed.max(other.elapsed),
-                issued: self.issued + other.issued,
-                completed: self.completed + other.completed,
-                failed: self.failed + other.failed,
-                unanswered: self.unanswered + other.unanswered,
-                in_flight: self.in_flight + other.in_flight,
-                rate_per_s: self.rate_per_s.zip(other.rate_per_s).map(|(a, b)| a + b),
-                latency_p50_p99: None,
-                ..self
-            },
+            Ordering::Equal => {
+                self.latencies.0.merge(&other.latencies.0);
+                Self {
+                    over: self.over && other.over,
+                    elapsed: self.elapsed.max(other.elapsed),
+                    issued: self.issued + other.issued,
+                    completed: self.completed + other.completed,
+                    failed: self.failed + other.failed,
+                    unanswered: self.unanswered + other.unanswered,
+                    in_flight: self.in_flight + other.in_flight,
+                    draining: self.draining.zip(other.draining).map(|(a, b)| a.min(b)),
+                    rate_per_s: self.rate_per_s.zip(other.rate_per_s).map(|(a, b)| a + b),
+                    ..self
+                }
+            }
         }
+    }
+}
+
+impl Latencies {
+    /// Median and 99th percentile; `None` of nothing.
+    #[must_use]
+    pub fn p50_p99(&self) -> Option<(Span, Span)> {
+        let at = |permille| self.0.quantile(permille).map(Span::from_nanos);
+        at(500).zip(at(990))
     }
 }
 
@@ -80,7 +97,7 @@ impl RunFold {
             self.marks.pop_front();
         }
         self.marks.push_back(Mark { at: now, completed });
-        let latency = phase.tracked.as_ref().and_then(|tracked| tracked.latency.live());
+        let latency = phase.tracked.as_ref().map(|tracked| tracked.latency.live().clone());
         Some(Live {
             phase: plan.name.clone(),
             place,
@@ -97,8 +114,7 @@ impl RunFold {
                 let done = completed - before.completed;
                 per_second(done, done, now.saturating_since(before.at))
             }),
-            latency_p50_p99: latency
-                .map(|(p50, p99)| (Span::from_nanos(p50), Span::from_nanos(p99))),
+            latencies: Latencies(latency.unwrap_or_default()),
         })
     }
 }

@@ -43,7 +43,7 @@ fn header(out: &mut String, result: &ResultDoc) {
     what.extend(text("/endpoint/url"));
     what.extend(text("/endpoint/api"));
     what.extend(text("/endpoint/model").map(|model| format!("model {model}")));
-    line(out, &what.join("   "));
+    parts(out, &what);
     let mut how = vec![
         result.started_at.clone(),
         format!("session {}", result.session_id.get(..8).unwrap_or("")),
@@ -55,7 +55,7 @@ fn header(out: &mut String, result: &ResultDoc) {
     how.push(state_word(result.state).to_owned());
     let reactors = result.config.pointer("/engine/reactors").and_then(Value::as_u64);
     how.extend(reactors.filter(|count| *count > 1).map(|count| format!("{count} reactors")));
-    line(out, &how.join("   "));
+    parts(out, &how);
     if result.config.pointer("/connections/tls/insecure") == Some(&true.into()) {
         line(out, "INSECURE: no TLS certificate was checked");
     }
@@ -197,10 +197,28 @@ fn plain(value: &Value) -> String {
     }
 }
 
+/// Parts beside one another, in as many lines as they need; a part that no line has room for is cut.
+fn parts(out: &mut String, parts: &[String]) {
+    let mut text = String::new();
+    for part in parts {
+        let (width, more) = (text.chars().count(), part.chars().count());
+        if width > 0 && width + GAP.len() + more > WIDTH {
+            line(out, &text);
+            text = "  ".to_owned();
+        } else if width > 0 {
+            text.push_str(GAP);
+        }
+        text.push_str(part);
+    }
+    line(out, &text);
+}
+
 fn line(out: &mut String, text: &str) {
     out.push_str(&fit(text.trim_end(), WIDTH));
     out.push('\n');
 }
 
+/// Between two parts of a line.
+const GAP: &str = "   ";
 /// Columns of the report.
 const WIDTH: usize = 100;

@@ -303,10 +303,8 @@ impl Views {
         }
     }
 
-    /// Median and 99th percentile, nanoseconds, from schedule if there is one.
-    pub(crate) fn live(&self) -> Option<(u64, u64)> {
-        let series =
-            if self.from_schedule.count() > 0 { &self.from_schedule } else { &self.from_send };
-        Some((series.quantile(500)?, series.quantile(990)?))
+    /// That from schedule if there is one, else that from send.
+    pub(crate) fn live(&self) -> &Series {
+        if self.from_schedule.count() > 0 { &self.from_schedule } else { &self.from_send }
     }
 }

@@ -76,6 +76,7 @@ impl Status {
         let live = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(live) = live else { return json!({"phase": null}).to_string() };
         let ms = |span: takt_time::Span| span.as_secs_f64() * 1e3;
+        let latency = live.latencies.p50_p99();
         json!({
             "phase": live.phase,
             "place": live.place,
@@ -88,8 +89,8 @@ impl Status {
             "unanswered": live.unanswered,
             "in_flight": live.in_flight,
             "completed_per_s": live.rate_per_s,
-            "latency_p50_ms": live.latency_p50_p99.map(|(p50, _)| ms(p50)),
-            "latency_p99_ms": live.latency_p50_p99.map(|(_, p99)| ms(p99)),
+            "latency_p50_ms": latency.map(|(p50, _)| ms(p50)),
+            "latency_p99_ms": latency.map(|(_, p99)| ms(p99)),
         })
         .to_string()
     }

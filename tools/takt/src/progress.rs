@@ -103,7 +103,7 @@ fn status(live: &Live, goal: Option<Goal>) -> String {
         parts.push(format!("{rate:.1}/s"));
     }
     parts.push(format!("{} in flight", live.in_flight));
-    if let Some((p50, p99)) = live.latency_p50_p99 {
+    if let Some((p50, p99)) = live.latencies.p50_p99() {
         parts.push(format!("p50 {:.1} ms, p99 {:.1} ms", p50.as_millis_f64(), p99.as_millis_f64()));
     }
     if live.failed > 0 {
@@ -141,6 +141,8 @@ const PATIENCE: Span = Span::from_secs(5);
 
 #[cfg(test)]
 mod tests {
+    use takt_report::Latencies;
+
     use super::*;
 
     #[test]
@@ -159,7 +161,7 @@ mod tests {
             in_flight,
             draining: draining.map(Span::from_secs),
             rate_per_s: None,
-            latency_p50_p99: None,
+            latencies: Latencies::default(),
         };
         for (live, said) in [
             // Nothing has come yet; the phase has been issued and the answers do not come.

@@ -4,7 +4,7 @@ use takt_record::{
     Completed, EndedBy, FailedBy, Health, Outcome, PhaseKind, PhasePlan, PhaseState, Record,
     ResultDoc, RunState, SessionEvent, Steady,
 };
-use takt_report::{Limits, RunFold};
+use takt_report::{Limits, Live, RunFold};
 use takt_time::Span;
 
 use crate::run::{Request, Run, at, closed, failed, fold, near, ok, open, warmup};
@@ -303,6 +303,28 @@ fn folds_of_parts_merge_to_the_fold_of_the_whole() {
 }
 
 #[test]
+fn live_views_of_parts_are_together_that_of_the_whole() {
+    let run = mixed();
+    // In the middle of the first phase, whose requests have a schedule, and in the second, whose have none.
+    for now in [1_500.0, 4_000.0] {
+        let live = |keep: fn(u64) -> bool| {
+            let records = run.sorted().into_iter().filter(|r| r.at() <= at(now));
+            let mut fold = fold(&run.plan, records.filter(|r| key_of(r).is_none_or(keep)));
+            fold.live(at(now)).unwrap()
+        };
+        let whole = live(|_| true);
+        let both = live(|ordinal| ordinal.is_multiple_of(3))
+            .with(live(|ordinal| !ordinal.is_multiple_of(3)));
+        assert!(whole.latencies.p50_p99().is_some());
+        assert_eq!(both.latencies.p50_p99(), whole.latencies.p50_p99());
+        let counts = |live: &Live| {
+            (live.place, live.issued, live.completed, live.failed, live.in_flight, live.elapsed)
+        };
+        assert_eq!(counts(&both), counts(&whole));
+    }
+}
+
+#[test]
 fn a_fold_merges_with_one_that_saw_nothing_of_a_phase() {
     let mut run = mixed();
     let whole = run.result();
@@ -320,21 +342,21 @@ fn a_live_view_shows_the_running_phase() {
         run.add(&ok(i, t, t + 50.0).of_phase(1).scheduled(t));
     }
     let mut fold = RunFold::new(run.plan.clone());
-    assert_eq!(fold.live(at(0.0)), None);
-    let mut seen = None;
+    assert!(fold.live(at(0.0)).is_none());
+    let mut seen: Option<Live> = None;
     for record in run.sorted() {
         takt_record::Fold::fold(&mut fold, &record);
         if record.at() >= at(1_000.0) && matches!(record, Record::Completed(_)) {
             seen = fold.live(record.at());
         }
     }
-    let live: takt_report::Live = seen.unwrap();
+    let live = seen.unwrap();
     assert_eq!((live.phase.as_str(), live.issued, live.completed), ("perf", 40, 40));
     assert_eq!((live.failed, live.in_flight, live.over), (0, 0, false));
     assert_eq!(live.elapsed, Span::from_millis(3_950));
     // Eight looks back are 0.8 s and 8 completions: too few for a rate. Ten a second needs a second.
     assert_eq!(live.rate_per_s, None);
-    near(live.latency_p50_p99.unwrap().0.as_millis_f64(), 50.0);
+    near(live.latencies.p50_p99().unwrap().0.as_millis_f64(), 50.0);
 }
 
 #[test]

@@ -12,6 +12,27 @@ fn same(got: &str, want: &str) {
 }
 
 #[test]
+fn a_head_that_is_too_long_for_a_line_goes_on_in_the_next() {
+    let mut run = Run::new(vec![closed("p", 1)]);
+    let model = "m".repeat(60);
+    run.plan.config["endpoint"]["model"] = model.as_str().into();
+    run.plan.config["engine"]["reactors"] = 2.into();
+    run.phase(0, 0.0, 10.0).add(&ok(0, 0.0, 5.0));
+    let mut result = run.result();
+    result.state = takt_record::RunState::Interrupted;
+    result.started_at = "2026-01-02T03:04:05.678Z".into();
+    let text = render(&result);
+    let head: Vec<&str> = text.lines().take(4).collect();
+    let want = [
+        "takt 0.1.0   demo   http://127.0.0.1:8000   openai-chat",
+        &format!("  model {model}"),
+        "2026-01-02T03:04:05.678Z   session 00112233   0.01 s   wait guard   INCOMPLETE: interrupted",
+        "  2 reactors",
+    ];
+    assert_eq!(head, want, "{text}");
+}
+
+#[test]
 fn a_run_reads_at_a_glance() {
     let mut run = Run::new(vec![warmup("warm"), open("perf", 100.0)]);
     run.start(0, 0.0, 0).end(0, 500.0, EndedBy::Requests, PhaseState::Complete);

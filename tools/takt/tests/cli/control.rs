@@ -5,6 +5,28 @@ use serde_json::Value;
 use crate::bench::{Bench, Mock, Running};
 
 #[test]
+fn the_status_of_several_reactors_has_the_latencies_of_all() {
+    let bench = Bench::new();
+    let mock = Mock::quick(&bench);
+    let url = mock.url();
+    let args = ["run", "--url", &url, "--out", "out", "--concurrency", "4", "--duration", "600s"];
+    let more = ["--set", "control=c.sock", "--set", "engine.reactors=2", "--model", "m"];
+    let mut running = Running::start(&bench, &[&args[..], &more].concat());
+    running.wait_for("phase performance");
+    let status = loop {
+        let status = bench.takt(&["stop", "c.sock", "--status"]).exits(0).stdout;
+        let status: Value = serde_json::from_str(&status).unwrap();
+        // With four requests in flight or just ended, both have begun.
+        if status["completed"].as_u64() > Some(20) && status["in_flight"].as_u64() > Some(2) {
+            break status;
+        }
+    };
+    let (p50, p99) = (&status["latency_p50_ms"], &status["latency_p99_ms"]);
+    assert!(p50.as_f64() >= Some(2.0) && p99.as_f64() >= p50.as_f64(), "{status}");
+    running.kill();
+}
+
+#[test]
 fn a_run_is_stopped_and_asked_how_it_stands_over_its_control_socket() {
     let bench = Bench::new();
     let mock = Mock::quick(&bench);
