@@ -29,6 +29,7 @@ mod identity;
 mod init;
 mod journals;
 mod mock;
+mod news;
 mod opprof;
 mod outcome;
 #[cfg(feature = "zmq")]

@@ -8,7 +8,7 @@ use takt_time::{Nanos, Span};
 
 use crate::config::Config;
 use crate::console::Console;
-use crate::watched::{News, Watched};
+use crate::news::Newsdesk;
 
 /// Tells what happens; called a few times a second.
 #[derive(Debug)]
@@ -51,13 +51,8 @@ impl Progress {
     }
 
     /// A look at the run at `now`, where the running phase is as in `live`; `last` when nothing comes after it.
-    pub(crate) fn look(&mut self, watched: &Watched, live: Option<&Live>, now: Nanos, last: bool) {
-        for news in watched.news() {
-            match news {
-                News::Plain(says) => self.console.info(says),
-                News::Bad(says) => self.console.warn(says),
-            }
-        }
+    pub(crate) fn look(&mut self, news: &Newsdesk, live: Option<&Live>, now: Nanos, last: bool) {
+        news.tell(&self.console);
         if last {
             return self.console.show(None);
         }

@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
+use crate::news::Newsdesk;
 use crate::outcome::Ended;
 use crate::plan::Times;
 use crate::preflight::Reached;
@@ -44,6 +45,7 @@ pub(crate) struct Common {
     pub(crate) tls: Option<ClientTls>,
     pub(crate) together: Together,
     pub(crate) lives: Lives,
+    pub(crate) news: Newsdesk,
     pub(crate) stops: Stops,
     pub(crate) console: Console,
 }
@@ -133,12 +135,14 @@ fn recorder(
     let config = run::recorder_config(&common.config, &common.plan, folder, share);
     let fold: Arc<OnceLock<Accounts>> = Arc::default();
     let (told, lives, console) = (Arc::clone(&fold), common.lives.clone(), common.console.clone());
+    let news = common.news.clone();
     let tick = move |watched: &Watched, tick: takt_recorder::Tick<'_>| {
         told.get_or_init(Accounts::of_this_thread);
-        watched.tell_faults(&console);
+        news.tell(&console);
         lives.set(slot, watched.live(tick.now.mono));
     };
-    let (sink, recorder) = Recorder::start(config, Watched::new(common.plan.clone(), None), tick)?;
+    let watched = Watched::new(common.plan.clone(), common.news.clone(), None);
+    let (sink, recorder) = Recorder::start(config, watched, tick)?;
     Ok((sink, recorder, fold))
 }
 

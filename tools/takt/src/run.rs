@@ -35,6 +35,7 @@ use crate::exit::{Exit, Failure, OrExit as _};
 use crate::folder::RunFolder;
 use crate::forecast::forecasts;
 use crate::identity::{self, Identity};
+use crate::news::Newsdesk;
 use crate::opprof::During;
 use crate::outcome::{self, Ended};
 use crate::outlets::Outlets;
@@ -132,13 +133,15 @@ pub(crate) fn measure(
     let fold: Arc<OnceLock<Accounts>> = Arc::default();
     let (told, lives) = (Arc::clone(&fold), Lives::default());
     let all = lives.clone();
+    let news = Newsdesk::of(config.reactors);
+    let desk = news.clone();
     let (sink, recorder) = Recorder::start(
         recording,
-        Watched::new(plan.clone(), server.clone()),
+        Watched::new(plan.clone(), news.clone(), server.clone()),
         move |watched, tick| {
             told.get_or_init(Accounts::of_this_thread);
             let live = all.with(watched.live(tick.now.mono));
-            progress.look(watched, live.as_ref(), tick.now.mono, tick.last);
+            progress.look(&desk, live.as_ref(), tick.now.mono, tick.last);
             if let Some(status) = &status {
                 status.set(live);
             }
@@ -158,6 +161,7 @@ pub(crate) fn measure(
         tls,
         together: Together::new(others.len() + 1),
         lives,
+        news: news.clone(),
         stops: stops.clone(),
         console: console.clone(),
     };
@@ -174,6 +178,7 @@ pub(crate) fn measure(
     };
     let reacted = reactor::run(work, Box::new(sink), &recorder, &stops, console);
     let (reacted, finished) = others.join(reacted, recorder.finish());
+    news.tell_the_rest(console);
     if let (Some(during), Some(asked)) = (during, &config.opprof) {
         during.end(asked, &stops, console);
     }

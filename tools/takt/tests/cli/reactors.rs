@@ -134,6 +134,23 @@ fn the_same_is_sent_whatever_the_number_of_reactors() {
 }
 
 #[test]
+fn progress_tells_of_each_phase_once_in_order_and_of_all_reactors() {
+    let bench = Bench::new();
+    let mock = Mock::quick(&bench);
+    bench.file("run.yaml", &config(&mock.url(), 2));
+    let run = bench.takt(&["run", "run.yaml", "--out", "out"]).exits(0);
+    let told: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("phase ")).collect();
+    assert_eq!(told.len(), 2 * PHASES.len(), "{told:#?}");
+    for ((name, load, requests), lines) in PHASES.iter().zip(told.chunks(2)) {
+        let pattern = load.split([' ', ',']).nth(1).unwrap();
+        assert!(lines[0].starts_with(&format!("phase {name}: ")), "{told:#?}");
+        assert!(lines[0].contains(pattern), "{told:#?}");
+        assert!(lines[1].starts_with(&format!("phase {name}: complete after ")), "{told:#?}");
+        assert!(lines[1].contains(&format!(" s: {requests} issued, ")), "{told:#?}");
+    }
+}
+
+#[test]
 fn a_stop_reaches_every_reactor_and_what_they_saw_is_kept() {
     let bench = Bench::new();
     let mock = Mock::start(&bench, &["--ttft", "600s"]);
