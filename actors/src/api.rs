@@ -107,6 +107,8 @@ pub struct TransportCounters {
     pub resumed: u64,
     /// Connections closed because bytes came that belonged to no answer.
     pub leftover: u64,
+    /// Connections let go after their first answer, of endpoints that close each behind it.
+    pub used_once: u64,
 }
 
 /// The end of one request, as the transport tells it.

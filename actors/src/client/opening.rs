@@ -17,7 +17,11 @@ impl Client {
             if connection.state != State::Idle {
                 continue;
             }
-            if (connection.served > 0 && !pools) || connection.is_expired(cx.now()) {
+            if connection.served > 0 && !pools {
+                self.used_once(stream, cx);
+                continue;
+            }
+            if connection.is_expired(cx.now()) {
                 self.discard(stream, Close::Orderly, cx);
                 continue;
             }

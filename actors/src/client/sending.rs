@@ -106,8 +106,14 @@ impl Client {
         if self.endpoints[endpoint].pools() {
             self.serve(stream, cx);
         } else {
-            self.discard(stream, Close::Orderly, cx);
+            self.used_once(stream, cx);
             self.top_up(endpoint, cx);
         }
+    }
+
+    /// Lets a connection go whose endpoint would close it.
+    pub(super) fn used_once(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        self.count(|counters| counters.used_once += 1);
+        self.discard(stream, Close::Orderly, cx);
     }
 }

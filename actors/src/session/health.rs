@@ -5,6 +5,7 @@ use takt_record::{Health, Record, Wakes, Work};
 use takt_time::Nanos;
 
 use super::Session;
+use crate::api::TransportCounters;
 
 impl Session {
     /// Records a reading of all counters.
@@ -25,7 +26,7 @@ impl Session {
             limited: transport.limited,
             secured: transport.secured,
             resumed: transport.resumed,
-            work: Some(work(stats, cx.host_counts(), transport.leftover)),
+            work: Some(work(stats, cx.host_counts(), transport)),
             ..Health::default()
         };
         (self.probe)(&mut health);
@@ -34,7 +35,7 @@ impl Session {
 }
 
 /// The reactor's own account, as a reading of its health has it.
-fn work(stats: &TurnStats, host: HostCounts, leftover: u64) -> Work {
+fn work(stats: &TurnStats, host: HostCounts, transport: TransportCounters) -> Work {
     let (woken, sampled, unread) = (stats.woken, stats.sampled, stats.unread);
     Work {
         wakes: Wakes {
@@ -56,7 +57,7 @@ fn work(stats: &TurnStats, host: HostCounts, leftover: u64) -> Work {
         unread: unread.sum,
         unread_max: unread.max,
         overflows: stats.overflows,
-        leftover,
+        leftover: transport.leftover,
         polls: host.polls,
         read_calls: host.reads,
         write_calls: host.writes,
@@ -64,5 +65,6 @@ fn work(stats: &TurnStats, host: HostCounts, leftover: u64) -> Work {
         wake_up_p99: host.wake_up_p99,
         head_start: host.head_start,
         fold: None,
+        used_once: Some(transport.used_once),
     }
 }

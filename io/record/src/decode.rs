@@ -351,9 +351,8 @@ fn work(take: &mut Take<'_>) -> Decoded<Work> {
         *count = take.number()?;
     }
     let here = take.byte()?;
-    if here >> Work::OPTIONS != 0 {
-        return Err(CodecErrorKind::Tag(here));
-    }
+    // A bit for each: all that a byte has.
+    const { assert!(Work::OPTIONS == 8) };
     let mut options = [None; Work::OPTIONS];
     for (bit, option) in options.iter_mut().enumerate() {
         if here >> bit & 1 != 0 {

@@ -62,6 +62,9 @@ pub struct Instrument {
     pub overflows: Option<u64>,
     /// Connections closed because bytes came that belonged to no answer.
     pub leftover: Option<u64>,
+    /// Connections let go after one answer, because their endpoint had closed others right behind theirs.
+    #[serde(default)]
+    pub used_once: Option<u64>,
     /// Records that contradict their own clock or each other.
     pub anomalies: u64,
 }

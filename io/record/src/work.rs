@@ -48,6 +48,8 @@ pub struct Work {
     pub head_start: Option<Span>,
     /// CPU time of the thread that folds and writes the records.
     pub fold: Option<Span>,
+    /// Connections let go after their first answer, of endpoints that close each behind it.
+    pub used_once: Option<u64>,
 }
 
 /// Parks by what ended them.
@@ -102,6 +104,7 @@ impl Work {
             nanos(self.wake_up_p99),
             nanos(self.head_start),
             nanos(self.fold),
+            self.used_once,
         ]
     }
 
@@ -110,7 +113,7 @@ impl Work {
         let [polled, deadline, readiness, remote, spurious, rest @ ..] = counts;
         let [looking, sampled, timers, parse, messages, reads, writes, rest @ ..] = rest;
         let [engine, unread_reads, unread, unread_max, overflows, leftover] = rest;
-        let [polls, read_calls, write_calls, p50, p99, head_start, fold] = options;
+        let [polls, read_calls, write_calls, p50, p99, head_start, fold, used_once] = options;
         let span = Span::from_nanos;
         Self {
             wakes: Wakes { polled, deadline, readiness, remote, spurious },
@@ -134,9 +137,10 @@ impl Work {
             wake_up_p99: p99.map(span),
             head_start: head_start.map(span),
             fold: fold.map(span),
+            used_once,
         }
     }
 
     pub(crate) const COUNTS: usize = 18;
-    pub(crate) const OPTIONS: usize = 7;
+    pub(crate) const OPTIONS: usize = 8;
 }

@@ -90,6 +90,7 @@ impl HealthSpan {
             resumed: last.resumed.saturating_sub(first.resumed),
             overflows: counted(|health| Some(health.work?.overflows)),
             leftover: counted(|health| Some(health.work?.leftover)),
+            used_once: counted(|health| health.work?.used_once),
             anomalies,
         })
     }
@@ -190,6 +191,7 @@ pub(crate) fn worse(a: &Instrument, b: &Instrument) -> Instrument {
         resumed: a.resumed + b.resumed,
         overflows: sum(|seen| seen.overflows),
         leftover: sum(|seen| seen.leftover),
+        used_once: sum(|seen| seen.used_once),
         anomalies: a.anomalies + b.anomalies,
     }
 }

@@ -190,7 +190,7 @@ fn expected(record: &Record<'_>, plan: &SessionPlan) -> Value {
                     "leftover": w.leftover, "polls": w.polls, "read_calls": w.read_calls,
                     "write_calls": w.write_calls, "wake_up_p50_ns": span(w.wake_up_p50),
                     "wake_up_p99_ns": span(w.wake_up_p99), "head_start_ns": span(w.head_start),
-                    "fold_ns": span(w.fold),
+                    "fold_ns": span(w.fold), "used_once": w.used_once,
                 })),
             });
             "instrument.health"

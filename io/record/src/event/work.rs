@@ -36,5 +36,6 @@ pub(super) fn work(work: Option<&Work>, json: &mut Json<'_>) {
     json.raw(r#","wake_up_p50_ns":"#).maybe(work.wake_up_p50.map(Span::as_nanos));
     json.raw(r#","wake_up_p99_ns":"#).maybe(work.wake_up_p99.map(Span::as_nanos));
     json.raw(r#","head_start_ns":"#).maybe(work.head_start.map(Span::as_nanos));
-    json.raw(r#","fold_ns":"#).maybe(work.fold.map(Span::as_nanos)).raw("}");
+    json.raw(r#","fold_ns":"#).maybe(work.fold.map(Span::as_nanos));
+    json.raw(r#","used_once":"#).maybe(work.used_once).raw("}");
 }

@@ -55,6 +55,15 @@ pub(super) fn service(
             )
         });
     }
+    let used_once = result.instrument.as_ref().and_then(|seen| seen.used_once).unwrap_or(0);
+    if used_once > 0 {
+        bench.push("used_once", Status::Valid, used_once as f64, 0.0, || {
+            format!(
+                "The server closes each connection after its answer, though it says that it keeps them: \
+                 {used_once} connections were used once."
+            )
+        });
+    }
     let refused = result.errors.get(&ErrorKind::LocalLimit).copied().unwrap_or(0) as f64;
     bench.reaches("local_limit", refused, limits.refused, || {
         format!("This machine had no descriptor or port for {refused} requests.")

@@ -255,6 +255,26 @@ fn what_the_reactor_could_not_do_in_time_is_a_reason() {
 }
 
 #[test]
+fn connections_that_a_server_lets_be_used_once_are_a_remark_with_their_number() {
+    let judged = |from, to| {
+        let mut run = open_loop(20.0);
+        for (ms, used_once) in [(0.0, from), (10_000.0, to)] {
+            let work = Some(Work { used_once, fold: Some(Span::ZERO), ..Work::default() });
+            run.health(Health { at: at(ms), work, ..Health::default() });
+        }
+        finish(run).verdict
+    };
+    let verdict = judged(Some(7), Some(997));
+    let found = reason(&verdict, "used_once").expect("990 in this phase");
+    assert_eq!((found.status, found.value), (VerdictStatus::Valid, 990.0));
+    assert!(found.says.contains("990 connections were used once"), "{}", found.says);
+    // None, and a journal of an earlier version.
+    for (from, to) in [(Some(7), Some(7)), (None, None)] {
+        assert_eq!(judged(from, to).reasons, []);
+    }
+}
+
+#[test]
 fn answers_that_wait_for_a_client_that_is_the_limit_are_a_remark() {
     let mut run = Run::new(vec![closed("p", 1)]);
     run.start(0, 0.0, 0).add(&ok(0, 0.0, 10_000.0));

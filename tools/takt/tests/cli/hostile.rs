@@ -326,6 +326,10 @@ fn c4_connections_that_close_behind_each_answer_cost_no_request() {
     assert_eq!(phase["succeeded"], 100);
     // Until the endpoint is known for it: four are under way then, and four may be on their way.
     assert!(phase["retried"].as_u64().unwrap() <= 8, "{}", phase["retried"]);
+    let once = &phase["instrument"]["used_once"];
+    assert!(once.as_u64() > Some(0), "{once}");
+    let report = bench.takt(&["report", "out"]).exits(0).stdout;
+    assert!(report.contains("used_once"), "{report}");
 }
 
 #[test]
