@@ -107,7 +107,7 @@ pub struct TransportCounters {
     pub resumed: u64,
     /// Connections closed because bytes came that belonged to no answer.
     pub leftover: u64,
-    /// Connections let go after their first answer, of endpoints that close each behind it.
+    /// Connections that ended with their first answer, of endpoints that are known to close them behind it.
     pub used_once: u64,
 }
 

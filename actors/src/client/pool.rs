@@ -136,14 +136,16 @@ impl Endpoint {
     }
 
     /// A connection that had `served` so many answers was found closed by the server, `after` the last of them ended.
-    pub(super) fn closed_after(&mut self, after: Span, served: u64) {
+    /// Says whether that is its habit.
+    pub(super) fn closed_after(&mut self, after: Span, served: u64) -> bool {
         if after > QUICK {
-            return;
+            return false;
         }
         self.keeps = false;
         if served == 1 {
             self.quick_closes = self.quick_closes.saturating_add(1).min(HABIT);
         }
+        served == 1 && !self.pools()
     }
 
     /// An attempt has failed at once. `probe` says that it was the probe of an endpoint known to be down.

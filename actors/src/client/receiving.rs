@@ -118,12 +118,16 @@ impl Client {
             State::Idle | State::Spent => None,
             State::Busy(key) => Some(key),
         };
-        if used && (busy_with.is_none() || connection.answer.is_untouched()) {
+        let untouched = connection.answer.is_untouched();
+        if used && (busy_with.is_none() || untouched) {
             let after = at.saturating_since(connection.rested);
-            self.endpoints[endpoint].closed_after(after, connection.served);
+            let habit = self.endpoints[endpoint].closed_after(after, connection.served);
+            if habit {
+                self.count(|counters| counters.used_once += 1);
+            }
         }
         if let Some(key) = busy_with {
-            if connection.answer.is_untouched() {
+            if untouched {
                 // A server may refuse a client's certificate when the client takes its TLS for done.
                 let tls = cx.tls_fault(stream).map(Fault::tls);
                 self.discard(stream, Close::Reset, cx);

@@ -62,7 +62,7 @@ pub struct Instrument {
     pub overflows: Option<u64>,
     /// Connections closed because bytes came that belonged to no answer.
     pub leftover: Option<u64>,
-    /// Connections let go after one answer, because their endpoint had closed others right behind theirs.
+    /// Connections that ended with their first answer, of endpoints that are known to close them behind it.
     #[serde(default)]
     pub used_once: Option<u64>,
     /// Records that contradict their own clock or each other.

@@ -48,7 +48,7 @@ pub struct Work {
     pub head_start: Option<Span>,
     /// CPU time of the thread that folds and writes the records.
     pub fold: Option<Span>,
-    /// Connections let go after their first answer, of endpoints that close each behind it.
+    /// Connections that ended with their first answer, of endpoints that are known to close them behind it.
     pub used_once: Option<u64>,
 }
 
