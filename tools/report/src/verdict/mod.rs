@@ -94,7 +94,7 @@ fn left_out_records(bytes: u64) -> Reason {
         limit: 0.0,
         says: format!(
             "The journal is damaged, cut short or not all there, as is said at the end: {bytes} bytes of \
-             it are left out, and what was recorded there is in no figure."
+             the files that are there are left out. What was recorded in what is missing is in no figure."
         ),
     }
 }
