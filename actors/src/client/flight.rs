@@ -7,8 +7,9 @@ use takt_record::{
 };
 use takt_record::{Times, Token};
 use takt_time::{Nanos, Span};
-use takt_wire::CountedBy;
+use takt_wire::{CountedBy, Usage};
 
+use super::text::Split;
 use crate::api::Request;
 
 /// The requests that have not ended.
@@ -43,7 +44,7 @@ pub(super) struct Flight {
     /// It waits, or waited, because the cap was reached.
     pub(super) limited: bool,
     /// The start of a character of kept text whose rest is still to come.
-    pub(super) split: Vec<u8>,
+    pub(super) split: Split,
     serial: u64,
 }
 
@@ -120,7 +121,7 @@ impl Flight {
             attempts: 1,
             reused: false,
             limited: false,
-            split: Vec::new(),
+            split: Split::default(),
             serial,
         }
     }
@@ -145,7 +146,7 @@ impl Flight {
     /// The record of a token of this request.
     #[inline]
     pub(super) fn token(&mut self, token: &takt_wire::Token) -> Token {
-        let tokens = token.tokens.map(count);
+        let tokens = token.tokens.map(Usage::count);
         if token.first {
             self.times.first_token = Some(token.at);
             self.tokens.first_event = Some(tokens.unwrap_or(1));
@@ -173,12 +174,12 @@ impl Flight {
         self.times.first_content = seen.first_content;
         self.times.last_token = seen.last_token;
         let tokens = &mut self.tokens;
-        tokens.events = count(seen.token_events);
-        tokens.coalesced = count(seen.coalesced);
+        tokens.events = Usage::count(seen.token_events);
+        tokens.coalesced = Usage::count(seen.coalesced);
         let usage = seen.usage.unwrap_or_default();
-        tokens.input = usage.prompt.map(count);
-        tokens.cached = usage.cached.map(count);
-        tokens.output = seen.output.map(|(output, _)| count(output));
+        tokens.input = usage.prompt;
+        tokens.cached = usage.cached;
+        tokens.output = seen.output.map(|(output, _)| Usage::count(output));
         tokens.source = seen.output.map(|(_, by)| source(by));
     }
 
@@ -208,12 +209,6 @@ impl Flight {
             turn: self.request.turn,
         }
     }
-}
-
-/// A count as records hold it. No answer has four milliard tokens; a server that says so is believed
-/// that far.
-fn count(n: u64) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 fn source(by: CountedBy) -> TokenSource {

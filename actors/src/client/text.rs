@@ -30,15 +30,33 @@ pub(super) fn record(text: &Text<'_>, flight: &mut Flight, publisher: &SharedPub
     }
 }
 
+/// The start of a character: three bytes at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Split {
+    bytes: [u8; 3],
+    len: u8,
+}
+
+impl Split {
+    fn new(part: &[u8]) -> Self {
+        let mut split = Self { len: part.len() as u8, ..Self::default() };
+        split.bytes[..part.len()].copy_from_slice(part);
+        split
+    }
+
+    fn part(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
 /// Hands on `bytes` as text; the start of a character at their end waits in `split` for its rest.
-fn utf8(bytes: &[u8], split: &mut Vec<u8>, mut sink: impl FnMut(&str)) {
-    let whole = if split.is_empty() {
+fn utf8(bytes: &[u8], split: &mut Split, mut sink: impl FnMut(&str)) {
+    let whole = if split.part().is_empty() {
         Cow::Borrowed(bytes)
     } else {
-        let mut joined = std::mem::take(split);
-        joined.extend_from_slice(bytes);
-        Cow::Owned(joined)
+        Cow::Owned([split.part(), bytes].concat())
     };
+    *split = Split::default();
     let mut chunks = whole.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {
         sink(chunk.valid());
@@ -48,7 +66,7 @@ fn utf8(bytes: &[u8], split: &mut Vec<u8>, mut sink: impl FnMut(&str)) {
             continue;
         }
         if chunks.peek().is_none() && unfinished() {
-            split.extend_from_slice(broken);
+            *split = Split::new(broken);
         } else {
             sink("\u{fffd}");
         }
@@ -63,7 +81,7 @@ mod tests {
     fn every_split_of_a_body_gives_the_same_text() {
         let body = "aé漢🦀".bytes().chain([0xff, b'z']).collect::<Vec<u8>>();
         for at in 0..=body.len() {
-            let (mut split, mut text) = (Vec::new(), String::new());
+            let (mut split, mut text) = (Split::default(), String::new());
             utf8(&body[..at], &mut split, |piece| text.push_str(piece));
             utf8(&body[at..], &mut split, |piece| text.push_str(piece));
             assert_eq!(text, "aé漢🦀\u{fffd}z", "split at {at}");

@@ -28,9 +28,9 @@ pub use text::SpanError;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(NonZeroU64);
 
-/// A duration in nanoseconds; never negative.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Span(u64);
+/// A duration in nanoseconds; never negative. Held as [`Nanos`] is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(NonZeroU64);
 
 /// One paired reading of the monotonic and of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -65,83 +65,85 @@ impl Nanos {
     #[must_use]
     #[inline]
     pub const fn saturating_since(self, earlier: Self) -> Span {
-        Span(self.0.get().saturating_sub(earlier.0.get()))
+        Span::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
     /// `self - earlier`, or `None` when `earlier` is the later one.
     #[must_use]
     #[inline]
     pub fn checked_since(self, earlier: Self) -> Option<Span> {
-        self.0.get().checked_sub(earlier.0.get()).map(Span)
+        self.0.get().checked_sub(earlier.0.get()).map(Span::from_nanos)
     }
 
     /// `self - span`, not below the clock's origin.
     #[must_use]
     #[inline]
     pub const fn saturating_sub(self, span: Span) -> Self {
-        Self::from_nanos(self.as_nanos().saturating_sub(span.0))
+        Self::from_nanos(self.as_nanos().saturating_sub(span.as_nanos()))
     }
 }
 
 impl Span {
     /// No time at all.
-    pub const ZERO: Self = Self(0);
-    /// The longest span.
-    pub const MAX: Self = Self(u64::MAX);
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
+    /// The longest span: `2^64 - 2` nanoseconds.
+    pub const MAX: Self = Self(NonZeroU64::MAX);
 
-    /// A span of `ns` nanoseconds.
+    /// A span of `ns` nanoseconds; one beyond [`Span::MAX`] is that.
     #[must_use]
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
-        Self(ns)
+        Self(NonZeroU64::MIN.saturating_add(ns))
     }
 
     /// A span of `us` microseconds.
     #[must_use]
     pub const fn from_micros(us: u64) -> Self {
-        Self(us.saturating_mul(1_000))
+        Self::from_nanos(us.saturating_mul(1_000))
     }
 
     /// A span of `ms` milliseconds.
     #[must_use]
     pub const fn from_millis(ms: u64) -> Self {
-        Self(ms.saturating_mul(1_000_000))
+        Self::from_nanos(ms.saturating_mul(1_000_000))
     }
 
     /// A span of `s` seconds.
     #[must_use]
     pub const fn from_secs(s: u64) -> Self {
-        Self(s.saturating_mul(1_000_000_000))
+        Self::from_nanos(s.saturating_mul(1_000_000_000))
     }
 
     /// The nearest span to `s` seconds; negative and NaN give zero, what is too long gives [`Span::MAX`].
     #[must_use]
     pub fn from_secs_f64(s: f64) -> Self {
         // A float-to-integer cast saturates and turns NaN into 0.
-        Self((s * 1e9).round() as u64)
+        Self::from_nanos((s * 1e9).round() as u64)
     }
 
     /// Nanoseconds.
     #[must_use]
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Seconds, rounded to what an `f64` holds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// Milliseconds, rounded to what an `f64` holds.
     #[must_use]
     pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 / 1e6
+        self.as_nanos() as f64 / 1e6
     }
 
     /// Microseconds, rounded to what an `f64` holds.
     #[must_use]
     pub fn as_micros_f64(self) -> f64 {
-        self.0 as f64 / 1e3
+        self.as_nanos() as f64 / 1e3
     }
 }
 
@@ -150,9 +152,9 @@ impl Anchor {
     #[must_use]
     pub fn wall_ns(&self, at: Nanos) -> u64 {
         if at >= self.mono {
-            self.wall_ns.saturating_add((at - self.mono).0)
+            self.wall_ns.saturating_add((at - self.mono).as_nanos())
         } else {
-            self.wall_ns.saturating_sub((self.mono - at).0)
+            self.wall_ns.saturating_sub((self.mono - at).as_nanos())
         }
     }
 }
@@ -164,11 +166,18 @@ impl Default for Nanos {
     }
 }
 
+impl Default for Span {
+    /// No time at all.
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
 impl Add<Span> for Nanos {
     type Output = Self;
     /// Saturates: an instant past the end of the clock is [`Nanos::MAX`], never a small one.
     fn add(self, span: Span) -> Self {
-        Self(self.0.saturating_add(span.0))
+        Self(self.0.saturating_add(span.as_nanos()))
     }
 }
 
@@ -190,7 +199,7 @@ impl Sub for Nanos {
 impl Add for Span {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self(self.0.saturating_add(other.as_nanos()))
     }
 }
 
@@ -215,13 +224,14 @@ impl fmt::Debug for Span {
 impl fmt::Display for Span {
     /// In the largest unit that keeps the number at one or more: `1.5ms`, `12us`, `3s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, size) = match self.0 {
-            0..1_000 => return write!(f, "{}ns", self.0),
+        let ns = self.as_nanos();
+        let (unit, size) = match ns {
+            0..1_000 => return write!(f, "{ns}ns"),
             1_000..1_000_000 => ("us", 1e3),
             1_000_000..1_000_000_000 => ("ms", 1e6),
             _ => ("s", 1e9),
         };
-        let value = format!("{:.3}", self.0 as f64 / size);
+        let value = format!("{:.3}", ns as f64 / size);
         write!(f, "{}{unit}", value.trim_end_matches('0').trim_end_matches('.'))
     }
 }
@@ -239,13 +249,17 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_takes_no_more_room_when_it_may_be_absent() {
+    fn instants_and_spans_take_no_more_room_when_they_may_be_absent() {
         assert_eq!(size_of::<Option<Nanos>>(), size_of::<u64>());
+        assert_eq!(size_of::<Option<Span>>(), size_of::<u64>());
         for ns in [0, 1, 1 << 63, u64::MAX - 1] {
             assert_eq!(Nanos::from_nanos(ns).as_nanos(), ns);
+            assert_eq!(Span::from_nanos(ns).as_nanos(), ns);
         }
         assert_eq!(Nanos::from_nanos(u64::MAX), Nanos::MAX);
+        assert_eq!(Span::from_nanos(u64::MAX), Span::MAX);
         assert!(Nanos::default() == Nanos::ZERO && Nanos::ZERO < Nanos::from_nanos(1));
+        assert!(Span::default() == Span::ZERO && Span::ZERO < Span::from_nanos(1));
     }
 
     #[test]

@@ -49,17 +49,18 @@ pub enum FinishReason {
     Other,
 }
 
-/// Token counts as the server gives them; each may be absent.
+/// Token counts as the server gives them; each may be absent. No answer has four milliard tokens: a server that says
+/// so is believed that far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Input tokens.
-    pub prompt: Option<u64>,
+    pub prompt: Option<u32>,
     /// Output tokens, reasoning included.
-    pub completion: Option<u64>,
+    pub completion: Option<u32>,
     /// Input tokens that came from a cache.
-    pub cached: Option<u64>,
+    pub cached: Option<u32>,
     /// Output tokens that were reasoning.
-    pub reasoning: Option<u64>,
+    pub reasoning: Option<u32>,
 }
 
 /// A piece of an answer's text, in the order it came.
@@ -134,6 +135,12 @@ impl FinishReason {
 }
 
 impl Usage {
+    /// A count as it is held.
+    #[must_use]
+    pub fn count(n: u64) -> u32 {
+        u32::try_from(n).unwrap_or(u32::MAX)
+    }
+
     /// `self` with what `later` says put over it.
     #[must_use]
     pub fn updated(self, later: Self) -> Self {

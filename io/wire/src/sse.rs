@@ -51,7 +51,7 @@ pub struct SseTooLarge {
 /// A byte order mark in front of the stream is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    Mark(usize),
+    Mark(u8),
     Past,
 }
 
@@ -243,9 +243,10 @@ impl SseParser {
     fn skip_mark<'a>(&mut self, input: &'a [u8]) -> &'a [u8] {
         let mut rest = input;
         while let (Start::Mark(seen), Some(&byte)) = (self.start, rest.first()) {
-            if byte != MARK[seen] {
+            let matched = &MARK[..usize::from(seen)];
+            if byte != MARK[matched.len()] {
                 // Not a mark after all: what looked like one is the start of a line.
-                self.line.extend_from_slice(&MARK[..seen]);
+                self.line.extend_from_slice(matched);
                 self.start = Start::Past;
             } else {
                 self.start = if seen == 2 { Start::Past } else { Start::Mark(seen + 1) };

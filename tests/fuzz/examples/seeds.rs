@@ -9,8 +9,8 @@ use std::path::Path;
 use takt_record::{
     Blame, Block, BlockWriter, Completed, EndedBy, ErrorKind, Failure, FinishReason, Health,
     Issued, JournalWriter, Outcome, PhaseEvent, PhaseId, PhaseRecord, PhaseState, Record,
-    RequestKey, SessionEvent, SessionPlan, SessionRecord, Stage, Stretch, Text, TextKind, Times, Token,
-    TokenCounts, TokenSource, TurnOf,
+    RequestKey, SessionEvent, SessionPlan, SessionRecord, Stage, Stretch, Text, TextKind, Times,
+    Token, TokenCounts, TokenSource, TurnOf,
 };
 use takt_time::{Anchor, Nanos, Span};
 

@@ -50,11 +50,11 @@ impl Model {
     fn frame(&mut self, top: &Map<String, Value>, raw: Option<String>, out: &mut Out) {
         let mut now = None;
         if let Some(Value::Object(meta)) = top.get("meta_info") {
-            let count = |key| meta.get(key).and_then(Value::as_u64);
-            now = count("completion_tokens");
+            let count = |key| meta.get(key).and_then(count);
+            now = count("completion_tokens").map(u64::from);
             out.delta.usage = Some(Usage {
                 prompt: count("prompt_tokens"),
-                completion: now,
+                completion: count("completion_tokens"),
                 cached: count("cached_tokens"),
                 reasoning: count("reasoning_tokens"),
             });
@@ -301,15 +301,20 @@ fn finish(word: &str) -> FinishReason {
 /// Counts; `input` and `output` are the API's words for the two.
 fn usage(usage: Option<&Value>, input: &str, output: &str) -> Option<Usage> {
     let usage = usage?.as_object()?;
-    let whole = |of: &str| usage.get(&format!("{of}_tokens"))?.as_u64();
+    let whole = |of: &str| count(usage.get(&format!("{of}_tokens"))?);
     let detail =
-        |of: &str, name: &str| usage.get(&format!("{of}_tokens_details"))?.get(name)?.as_u64();
+        |of: &str, name: &str| count(usage.get(&format!("{of}_tokens_details"))?.get(name)?);
     Some(Usage {
         prompt: whole(input),
         completion: whole(output),
         cached: detail(input, "cached_tokens"),
         reasoning: detail(output, "reasoning_tokens"),
     })
+}
+
+/// A whole number, or the greatest that is held.
+fn count(value: &Value) -> Option<u32> {
+    value.as_u64().map(|n| n.min(u32::MAX.into()) as u32)
 }
 
 /// Texts and refusals of a list of parts.

@@ -31,7 +31,7 @@ pub(super) struct Events {
 enum Running {
     #[default]
     Unknown,
-    Counted(u64),
+    Counted(u32),
     Not,
 }
 
@@ -133,7 +133,7 @@ impl Events {
             _ => (Running::Not, None),
         };
         self.running = running;
-        let tokens = self.ids.of_text(delta.ids).or(by_count);
+        let tokens = self.ids.of_text(delta.ids).or(by_count.map(u64::from));
         let first = self.first_token.is_none();
         let coalesced = self.last_token == Some(at);
         self.kinds = self.kinds | kinds;
@@ -162,7 +162,8 @@ impl Events {
 
     /// How many tokens the answer has, and who says so. The server's own count goes before all others.
     pub(super) fn output(&self) -> Option<(u64, CountedBy)> {
-        let (usage, ids) = (self.usage.and_then(|usage| usage.completion), self.ids.total());
+        let usage = self.usage.and_then(|usage| usage.completion).map(u64::from);
+        let ids = self.ids.total();
         match (usage, ids) {
             (None, Some(ids)) => Some((ids, CountedBy::TokenIds)),
             (Some(count), Some(ids)) if count == ids => Some((count, CountedBy::TokenIds)),

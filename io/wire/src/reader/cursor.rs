@@ -3,6 +3,8 @@
 //! `None` means "unsure", not "wrong": at a surrogate escape, a long number, deep nesting or what is not JSON the
 //! caller leaves the whole text to serde_json.
 
+use crate::delta::Usage;
+
 /// A place in a JSON text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
@@ -40,11 +42,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// A whole number, or null.
-    pub(super) fn count(&mut self) -> Option<Option<u64>> {
+    pub(super) fn count(&mut self) -> Option<Option<u32>> {
         if self.is(b'n') {
             return self.null().map(|()| None);
         }
-        self.number()?.map(Some)
+        self.number()?.map(|n| Some(Usage::count(n)))
     }
 
     /// A string's raw bytes, or null.

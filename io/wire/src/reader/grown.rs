@@ -61,7 +61,7 @@ impl Grown {
     /// What is new in `frame`.
     pub(super) fn take(&mut self, frame: Frame<'_>, text: Option<TextSink<'_>>) -> Delta {
         let Frame { text: raw, ids, mut delta } = frame;
-        let tokens = delta.usage.and_then(|usage| usage.completion);
+        let tokens = delta.usage.and_then(|usage| usage.completion).map(u64::from);
         if let (Some(ids), Some(now), Some(before)) = (ids, tokens, self.tokens) {
             self.apart |= ids != now && before.checked_add(ids) == Some(now);
         }

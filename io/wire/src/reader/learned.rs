@@ -65,7 +65,7 @@ impl Learned {
                 What::Number => number(rest)?.0,
                 What::Completion => {
                     let (len, count) = number(rest)?;
-                    usage.get_or_insert_default().completion = Some(count);
+                    usage.get_or_insert_default().completion = Some(Usage::count(count));
                     len
                 }
                 What::Ids => {
@@ -90,10 +90,13 @@ impl Learned {
         let mut texts = holes.iter().map(|hole| hole.what.kinds()).filter(|kinds| kinds.any());
         let (Some(text), None) = (texts.next(), texts.next()) else { return };
         let open: usize = holes.iter().map(|hole| hole.end - hole.start).sum();
-        if found.finish.is_some() || data.len() - open > FIXED_MAX {
+        let len = data.len() - open;
+        if found.finish.is_some() || len > FIXED_MAX {
             return;
         }
         self.fixed.clear();
+        // No more than that: each open stream has one.
+        self.fixed.reserve_exact(len);
         let mut from = 0;
         for (place, hole) in self.holes.iter_mut().zip(holes) {
             self.fixed.extend_from_slice(&data[from..hole.start]);

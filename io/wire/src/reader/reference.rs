@@ -141,13 +141,17 @@ struct CountNames {
 /// An object of counts; `None` for anything else.
 fn counts(usage: Option<&Value>, names: &CountNames) -> Option<Usage> {
     let usage = usage?.as_object()?;
-    let detail = |of: &str, key: &str| usage.get(of)?.get(key)?.as_u64();
+    let detail = |of: &str, key: &str| count(usage.get(of)?.get(key)?);
     Some(Usage {
-        prompt: usage.get(names.prompt).and_then(Value::as_u64),
-        completion: usage.get(names.completion).and_then(Value::as_u64),
+        prompt: usage.get(names.prompt).and_then(count),
+        completion: usage.get(names.completion).and_then(count),
         cached: detail(names.prompt_details, "cached_tokens"),
         reasoning: detail(names.completion_details, "reasoning_tokens"),
     })
+}
+
+fn count(value: &Value) -> Option<u32> {
+    value.as_u64().map(Usage::count)
 }
 
 fn list(value: Option<&Value>) -> &[Value] {

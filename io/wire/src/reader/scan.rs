@@ -87,7 +87,7 @@ fn usage<'a>(
 }
 
 /// One count of an object of counts, or of null.
-fn detail(json: &mut Cursor<'_>, name: &[u8]) -> Option<Option<u64>> {
+fn detail(json: &mut Cursor<'_>, name: &[u8]) -> Option<Option<u32>> {
     if json.is(b'n') {
         return json.null().map(|()| None);
     }
@@ -104,7 +104,7 @@ fn detail(json: &mut Cursor<'_>, name: &[u8]) -> Option<Option<u64>> {
 }
 
 /// A whole number, or null; the place of a number is noted.
-fn noted_count(json: &mut Cursor<'_>, holes: &mut Holes, what: What) -> Option<Option<u64>> {
+fn noted_count(json: &mut Cursor<'_>, holes: &mut Holes, what: What) -> Option<Option<u32>> {
     let start = json.at();
     let count = json.count()?;
     if count.is_some() {

@@ -232,7 +232,7 @@ fn read(rig: &Rig, api: Api) -> Option<(String, Option<u64>)> {
     let (mut text, mut good, mut tokens) = (String::new(), None, None);
     let mut look = |event: AnswerEvent<'_>| match event {
         AnswerEvent::Text(Text::Content(more) | Text::Reasoning(more)) => text.push_str(more),
-        AnswerEvent::Usage(usage) => tokens = usage.completion,
+        AnswerEvent::Usage(usage) => tokens = usage.completion.map(u64::from),
         AnswerEvent::End(end) => good = Some(end.failure.is_none()),
         _ => {}
     };

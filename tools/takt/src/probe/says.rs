@@ -60,7 +60,10 @@ fn row(exchange: &Exchange) -> String {
     let number = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
     let usage = exchange.usage.unwrap_or_default();
     let tokens = match exchange.usage {
-        Some(_) => format!("{} in {} out", number(usage.prompt), number(usage.completion)),
+        Some(_) => {
+            let count = |n: Option<u32>| number(n.map(u64::from));
+            format!("{} in {} out", count(usage.prompt), count(usage.completion))
+        }
         None => "-".to_owned(),
     };
     format!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{error_of, object, words};
+use super::{count, error_of, object, words};
 use crate::delta::{BadJson, Delta, FinishReason, Usage};
 use crate::reader::grown::Frame;
 
@@ -15,7 +15,7 @@ pub(crate) fn sglang(data: &[u8], take: impl FnOnce(Frame<'_>) -> Delta) -> Resu
     let top = object(&json)?;
     let mut delta = Delta { error: error_of(&top), ..Delta::default() };
     if let Some(Value::Object(meta)) = top.get("meta_info") {
-        let count = |key| meta.get(key).and_then(Value::as_u64);
+        let count = |key| meta.get(key).and_then(count);
         delta.usage = Some(Usage {
             prompt: count("prompt_tokens"),
             completion: count("completion_tokens"),
