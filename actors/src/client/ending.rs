@@ -30,7 +30,7 @@ impl Client {
     #[inline]
     fn end(&mut self, key: FlightKey, outcome: Outcome, at: Nanos, error: Option<Box<str>>) {
         let Some(flight) = self.flights.get_mut(key) else { return };
-        self.endpoints[flight.endpoint].in_flight -= 1;
+        self.endpoints[flight.endpoint()].in_flight -= 1;
         let completed = flight.completed(outcome, at);
         self.flights.remove(key);
         if let Some(replies) = &self.replies {
@@ -105,7 +105,7 @@ impl Client {
     /// A request's time has run out.
     fn too_late(&mut self, key: FlightKey, fault: Fault, cx: &mut Cx<'_>) {
         let Some(flight) = self.flights.get_mut(key) else { return };
-        let endpoint = flight.endpoint;
+        let endpoint = flight.endpoint();
         let at = cx.stamp();
         self.let_go(key, at, cx);
         self.fail_at(key, fault, at);

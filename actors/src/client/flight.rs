@@ -31,8 +31,7 @@ pub(super) struct FlightKey {
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) request: Request,
-    /// Which endpoint it goes to.
-    pub(super) endpoint: usize,
+    endpoint: u16,
     pub(super) place: Place,
     pub(super) times: Times,
     pub(super) tokens: TokenCounts,
@@ -111,7 +110,7 @@ impl Flight {
             Times { scheduled: request.scheduled, issued: request.issued, ..Times::default() };
         Self {
             request,
-            endpoint,
+            endpoint: endpoint as u16,
             place: Place::Waiting,
             times,
             tokens: TokenCounts::default(),
@@ -183,6 +182,12 @@ impl Flight {
         tokens.source = seen.output.map(|(_, by)| source(by));
     }
 
+    /// Which endpoint it goes to.
+    #[inline]
+    pub(super) fn endpoint(&self) -> usize {
+        self.endpoint.into()
+    }
+
     pub(super) fn key(&self) -> RequestKey {
         self.request.key
     }
@@ -205,7 +210,7 @@ impl Flight {
             attempts: self.attempts,
             reused: self.reused,
             body_bytes: self.body_bytes,
-            endpoint: self.endpoint as u16,
+            endpoint: self.endpoint,
             turn: self.request.turn,
         }
     }

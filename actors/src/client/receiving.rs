@@ -150,7 +150,7 @@ impl Client {
     fn died_unanswered(&mut self, key: FlightKey, stale: bool, loss: Loss, cx: &mut Cx<'_>) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         if stale && self.retry_stale && flight.attempts == 1 {
-            let endpoint = flight.endpoint;
+            let endpoint = flight.endpoint();
             flight.again();
             self.open(endpoint, For::Retry(key), cx);
         } else {
@@ -210,7 +210,7 @@ impl Client {
             return failure;
         };
         let mut samples = route.samples.borrow_mut();
-        failure.to(samples.request_for(&flight.request, flight.endpoint), flight.status)
+        failure.to(samples.request_for(&flight.request, flight.endpoint()), flight.status)
     }
 }
 

@@ -157,6 +157,12 @@ impl SseParser {
         Ok(())
     }
 
+    /// Bytes of the largest line or event that is read.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// The last `id` field of the stream; empty where there was none.
     #[must_use]
     pub fn last_id(&self) -> &[u8] {

@@ -15,7 +15,6 @@ use crate::sse::SseParser;
 #[derive(Debug)]
 pub(super) struct Run {
     ask: Ask,
-    limits: Limits,
     mode: Mode,
     sse: SseParser,
     /// A whole body, or the first bytes of one that may have to be shown.
@@ -56,7 +55,6 @@ impl Run {
     pub(super) fn new(ask: Ask, limits: Limits) -> Self {
         Self {
             ask,
-            limits,
             mode: Mode::Discard,
             sse: SseParser::new(limits.event),
             held: Vec::new(),
@@ -82,7 +80,6 @@ impl Run {
     pub(super) fn begin(&mut self, ask: Ask) {
         let Self {
             ask: asked,
-            limits: _,
             mode,
             sse,
             held,
@@ -181,7 +178,7 @@ impl Run {
             Mode::Stream => self.stream(body, at, sink),
             Mode::Whole => {
                 self.progress = true;
-                let limit = self.limits.event;
+                let limit = self.sse.limit();
                 if self.held.len() + body.len() > limit {
                     let message = format!("the answer is larger than the limit of {limit} bytes");
                     self.fail(FailKind::TooLarge, message);
