@@ -8,7 +8,7 @@
 use takt_record::{Times, WindowEvent, WindowRecord};
 use takt_time::{Nanos, Span};
 
-/// The windows of a session so far, in order.
+/// The windows of a session so far, in order and apart from one another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Windows(Vec<Window>);
 
@@ -20,14 +20,21 @@ struct Window {
 }
 
 impl Windows {
-    /// A window opened or closed.
+    /// A window opened or closed. What cannot follow the record before, as in a journal of odd bytes, changes nothing.
     pub fn take(&mut self, record: &WindowRecord) {
         let at = record.at;
-        match (record.event, self.0.last_mut()) {
-            (WindowEvent::Opened, Some(Window { closed: None, .. }))
-            | (WindowEvent::Closed, None) => {}
-            (WindowEvent::Opened, _) => self.0.push(Window { opened: at, closed: None }),
-            (WindowEvent::Closed, Some(last)) => last.closed = last.closed.or(Some(at)),
+        let last = self.0.last_mut();
+        match record.event {
+            WindowEvent::Opened => {
+                if last.is_none_or(|last| last.closed.is_some_and(|closed| closed <= at)) {
+                    self.0.push(Window { opened: at, closed: None });
+                }
+            }
+            WindowEvent::Closed => {
+                if let Some(last) = last.filter(|last| last.opened <= at) {
+                    last.closed.get_or_insert(at);
+                }
+            }
         }
     }
 
@@ -120,5 +127,24 @@ mod tests {
         assert_eq!(windows(&[(5, Closed)]), Windows::default());
         let twice = [(10, Opened), (12, Opened), (20, Closed), (25, Closed)];
         assert_eq!(windows(&twice), windows(&[(10, Opened), (20, Closed)]));
+        let backwards = [(10, Opened), (9, Closed), (20, Closed), (19, Opened), (30, Closed)];
+        assert_eq!(windows(&backwards), windows(&[(10, Opened), (20, Closed)]));
+    }
+
+    #[test]
+    fn windows_never_cover_more_than_the_time_there_is() {
+        // Any four events at four moments: two bits of a moment and one of the word each.
+        for choice in 0u64..1 << 12 {
+            let event = |n: u64| {
+                let bits = choice >> (3 * n);
+                let opens = bits & 4 == 0;
+                (bits & 3, if opens { WindowEvent::Opened } else { WindowEvent::Closed })
+            };
+            let events = [0, 1, 2, 3].map(event);
+            for (from, to) in [(0, 4), (1, 2), (2, 9)] {
+                let covered = windows(&events).covered(at(from), at(to));
+                assert!(covered <= Span::from_millis(to - from), "{events:?}: {covered}");
+            }
+        }
     }
 }
