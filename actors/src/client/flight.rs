@@ -7,7 +7,7 @@ use takt_record::{
 };
 use takt_record::{Times, Token};
 use takt_time::{Nanos, Span};
-use takt_wire::{CountedBy, Usage};
+use takt_wire::CountedBy;
 
 use super::text::Split;
 use crate::api::Request;
@@ -145,7 +145,7 @@ impl Flight {
     /// The record of a token of this request.
     #[inline]
     pub(super) fn token(&mut self, token: &takt_wire::Token) -> Token {
-        let tokens = token.tokens.map(Usage::count);
+        let tokens = token.tokens.map(count);
         if token.first {
             self.times.first_token = Some(token.at);
             self.tokens.first_event = Some(tokens.unwrap_or(1));
@@ -173,12 +173,12 @@ impl Flight {
         self.times.first_content = seen.first_content;
         self.times.last_token = seen.last_token;
         let tokens = &mut self.tokens;
-        tokens.events = Usage::count(seen.token_events);
-        tokens.coalesced = Usage::count(seen.coalesced);
+        tokens.events = count(seen.token_events);
+        tokens.coalesced = count(seen.coalesced);
         let usage = seen.usage.unwrap_or_default();
         tokens.input = usage.prompt;
         tokens.cached = usage.cached;
-        tokens.output = seen.output.map(|(output, _)| Usage::count(output));
+        tokens.output = seen.output.map(|(output, _)| count(output));
         tokens.source = seen.output.map(|(_, by)| source(by));
     }
 
@@ -214,6 +214,11 @@ impl Flight {
             turn: self.request.turn,
         }
     }
+}
+
+/// A count as records hold it: of events, or of tokens that were counted one by one.
+fn count(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 fn source(by: CountedBy) -> TokenSource {

@@ -49,8 +49,7 @@ pub enum FinishReason {
     Other,
 }
 
-/// Token counts as the server gives them; each may be absent. No answer has four milliard tokens: a server that says
-/// so is believed that far.
+/// Token counts as the server gives them; each may be absent. One that no answer can have (`2^32` or more) is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Input tokens.
@@ -135,10 +134,10 @@ impl FinishReason {
 }
 
 impl Usage {
-    /// A count as it is held.
+    /// A count as it is held, unless it is too large to be one.
     #[must_use]
-    pub fn count(n: u64) -> u32 {
-        u32::try_from(n).unwrap_or(u32::MAX)
+    pub(crate) fn count(n: u64) -> Option<u32> {
+        u32::try_from(n).ok()
     }
 
     /// `self` with what `later` says put over it.

@@ -312,9 +312,9 @@ fn usage(usage: Option<&Value>, input: &str, output: &str) -> Option<Usage> {
     })
 }
 
-/// A whole number, or the greatest that is held.
+/// A whole number that can be a count.
 fn count(value: &Value) -> Option<u32> {
-    value.as_u64().map(|n| n.min(u32::MAX.into()) as u32)
+    value.as_u64().filter(|n| *n <= u32::MAX.into()).map(|n| n as u32)
 }
 
 /// Texts and refusals of a list of parts.

@@ -41,12 +41,12 @@ impl<'a> Cursor<'a> {
         (self.at == self.bytes.len()).then_some(())
     }
 
-    /// A whole number, or null.
+    /// A count, or null, or another number that is none.
     pub(super) fn count(&mut self) -> Option<Option<u32>> {
         if self.is(b'n') {
             return self.null().map(|()| None);
         }
-        self.number()?.map(|n| Some(Usage::count(n)))
+        Some(self.number()?.and_then(Usage::count))
     }
 
     /// A string's raw bytes, or null.

@@ -65,7 +65,7 @@ impl Learned {
                 What::Number => number(rest)?.0,
                 What::Completion => {
                     let (len, count) = number(rest)?;
-                    usage.get_or_insert_default().completion = Some(Usage::count(count));
+                    usage.get_or_insert_default().completion = Usage::count(count);
                     len
                 }
                 What::Ids => {

@@ -151,7 +151,7 @@ fn counts(usage: Option<&Value>, names: &CountNames) -> Option<Usage> {
 }
 
 fn count(value: &Value) -> Option<u32> {
-    value.as_u64().map(Usage::count)
+    value.as_u64().and_then(Usage::count)
 }
 
 fn list(value: Option<&Value>) -> &[Value] {

@@ -60,7 +60,7 @@ pub(super) fn service(
         bench.push("used_once", Status::Valid, used_once as f64, 0.0, || {
             format!(
                 "The server closes each connection after its answer, though it says that it keeps them: \
-                 {used_once} connections were used once."
+                 {used_once} connections at least were used once."
             )
         });
     }

@@ -66,6 +66,12 @@ fn f12_usage_is_used_as_far_as_it_goes() {
         "prompt_tokens_details": null, "completion_tokens_details": {"reasoning_tokens": -1}}});
     assert_eq!(event(&odd).usage, Some(Usage { prompt: Some(5), ..Usage::default() }));
     assert_eq!(event(&json!({"usage": null})).usage, None);
+    for no_count in [json!(1u64 << 32), json!(u64::MAX), json!(-1), json!(1.5), json!(1e20)] {
+        let usage =
+            event(&json!({"usage": {"prompt_tokens": no_count, "completion_tokens": u32::MAX}}))
+                .usage;
+        assert_eq!(usage, Some(Usage { completion: Some(u32::MAX), ..Usage::default() }));
+    }
     let both = json!({"choices": [{"delta": {}, "finish_reason": "length"}],
         "usage": {"completion_tokens": 7}});
     let both = event(&both);

@@ -95,7 +95,8 @@ fn events() -> impl Strategy<Value = String> {
                 "token_ids": [index, 5]})
         });
     let choices = or(proptest::collection::vec(choice, 0..3).prop_map(Value::from).boxed());
-    let count = or(any::<u32>().prop_map(Value::from).boxed());
+    let count = (any::<u64>(), 0u32..64).prop_map(|(n, by)| Value::from(n >> by));
+    let count = or(count.boxed());
     let usage = or((count.clone(), count)
         .prop_map(|(p, c)| json!({"prompt_tokens": p, "completion_tokens": c}))
         .boxed());
