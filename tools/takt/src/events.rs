@@ -17,6 +17,7 @@ use crate::cli::EventsArgs;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::journals::{self, Journal, Journals};
+use crate::report::written;
 
 use prompts::Prompts;
 use wanted::Wanted;
@@ -27,7 +28,8 @@ pub(crate) fn events(args: &EventsArgs, console: &Console) -> Result<Exit, Failu
     if !args.folder.is_dir() {
         return Err(Failure::says(Exit::Input, format!("{shown}: is no folder")));
     }
-    let journals = Journals::open(&args.folder).or_exit(Exit::Input)?;
+    let wrote = written(&args.folder).ok().flatten();
+    let journals = Journals::open(&args.folder, wrote.as_ref()).or_exit(Exit::Input)?;
     if journals.is_empty() {
         let says = format!("{shown}: holds no journal (a run with `journal: off` keeps none)");
         return Err(Failure::says(Exit::Input, says));

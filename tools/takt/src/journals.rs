@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use serde_json::Value;
-use takt_record::{JournalEnd, JournalReader, LeftOut};
+use takt_record::{JournalEnd, JournalReader, LeftOut, ResultDoc};
 use takt_recorder::{JOURNAL_FOLDER, journal_files, journal_path, open_journal};
 
 use crate::console::Console;
@@ -18,7 +18,7 @@ use crate::console::Console;
 pub(crate) struct Journals {
     /// Those whose heads are whole, in order.
     pub(crate) files: Vec<Journal>,
-    /// Those whose heads are not, and those that are not there.
+    /// Those whose heads are not, those of other runs, and those that are not there.
     pub(crate) left_out: Vec<LeftOut>,
 }
 
@@ -31,30 +31,50 @@ pub(crate) struct Journal {
 }
 
 impl Journals {
-    /// Opens all files of the run in `folder`.
+    /// Opens all files of the run in `folder`, which wrote that result if it lived to.
     ///
     /// # Errors
     /// The folder's.
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn open(folder: &Path, wrote: Option<&ResultDoc>) -> io::Result<Self> {
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         for path in journal_files(folder)? {
             let file = below(&path);
-            match open_journal(&path) {
+            match regular(&path).and_then(|()| open_journal(&path).map_err(|e| e.to_string())) {
                 Ok(reader) => files.push(Journal { file, reader }),
-                Err(error) => {
-                    let bytes = fs::metadata(&path).ok().map(|file| file.len());
-                    left_out.push(LeftOut { file, at: 0, bytes, why: error.to_string() });
-                }
+                Err(why) => left_out.push(LeftOut { bytes: size(&path), file, at: 0, why }),
             }
         }
-        let reactors = files.first().and_then(|first| {
-            first.reader.plan().config.pointer("/engine/reactors").and_then(Value::as_u64)
+        let session = |journal: &Journal| journal.reader.plan().session_id.clone();
+        let run = wrote
+            .map(|wrote| wrote.session_id.clone())
+            .filter(|run| files.iter().any(|file| session(file) == *run))
+            .or_else(|| files.first().map(session));
+        let of_run = files.iter().find(|file| Some(session(file)) == run);
+        let reactors = match of_run.map(|file| &file.reader.plan().config) {
+            Some(config) => reactors(config),
+            None => {
+                wrote.filter(|wrote| wrote.journal.is_some()).map_or(0, |w| reactors(&w.config))
+            }
+        };
+        let numbered: Vec<_> =
+            (0..reactors).map(|number| below(&journal_path(folder, number))).collect();
+        files.retain(|journal| {
+            let why = if Some(session(journal)) != run {
+                "it is of another session"
+            } else if !numbered.contains(&journal.file) {
+                "the run had no such reactor"
+            } else {
+                return true;
+            };
+            let (file, bytes) = (journal.file.clone(), size(&folder.join(&journal.file)));
+            left_out.push(LeftOut { file, at: 0, bytes, why: why.to_owned() });
+            false
         });
-        for number in 0..reactors.map_or(0, |number| number.min(FILES_MAX) as u32) {
-            let path = journal_path(folder, number);
-            if !path.exists() {
+        for file in numbered {
+            if !files.iter().any(|is| is.file == file) && !left_out.iter().any(|is| is.file == file)
+            {
                 let why = "the file is missing".to_owned();
-                left_out.push(LeftOut { file: below(&path), at: 0, bytes: None, why });
+                left_out.push(LeftOut { file, at: 0, bytes: None, why });
             }
         }
         left_out.sort_by(|a, b| a.file.cmp(&b.file));
@@ -87,6 +107,26 @@ pub(crate) fn warn(folder: &Path, left_out: &[LeftOut], console: &Console) {
     for left_out in left_out {
         console.warn(format!("{}/{left_out}", folder.display()));
     }
+}
+
+/// How many reactors the run of this configuration had, each with a file of its own.
+fn reactors(config: &Value) -> u32 {
+    let number = config.pointer("/engine/reactors").and_then(Value::as_u64);
+    number.map_or(1, |number| number.min(FILES_MAX) as u32)
+}
+
+/// Opening anything but a file may wait for ever.
+fn regular(path: &Path) -> Result<(), String> {
+    match fs::metadata(path) {
+        Ok(is) if !is.is_file() => Err("it is not a file".to_owned()),
+        Ok(is) if is.len() == 0 => Err("the file is empty".to_owned()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn size(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len())
 }
 
 /// The path of a journal's file below its run folder.

@@ -46,7 +46,8 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     if !folder.is_dir() {
         return Err(Failure::says(Exit::Input, format!("{}: is no folder", folder.display())));
     }
-    let journals = Journals::open(folder).or_exit(Exit::Input)?;
+    let wrote = written(folder).ok().flatten();
+    let journals = Journals::open(folder, wrote.as_ref()).or_exit(Exit::Input)?;
     if journals.is_empty() {
         if exact {
             let says = "--exact counts from the journal, and this run kept none";
@@ -85,9 +86,12 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     // A result of another run, or one that cannot be read, is no witness.
     match written(folder) {
         Ok(Some(written)) if written.session_id == result.session_id => {
-            let lost = (written.journal.as_ref().zip(result.journal))
-                .filter(|(wrote, holds)| holds.bytes < wrote.bytes);
-            let left_out = lost.map_or_else(Vec::new, |(_, holds)| holds.left_out);
+            let both = written.journal.as_ref().zip(result.journal);
+            let left_out = both.map_or_else(Vec::new, |(wrote, holds)| {
+                // A journal that stopped in the middle of a block was so when the run ended.
+                let lost = holds.bytes < wrote.bytes;
+                holds.left_out.into_iter().filter(|left_out| lost || left_out.at == 0).collect()
+            });
             Ok(beside(written, left_out, console))
         }
         _ => scored(result),
@@ -104,7 +108,7 @@ fn beside(mut written: ResultDoc, left_out: Vec<LeftOut>, console: &Console) -> 
 }
 
 /// The result that the run wrote; `None` when it did not.
-fn written(folder: &Path) -> Result<Option<ResultDoc>, Failure> {
+pub(crate) fn written(folder: &Path) -> Result<Option<ResultDoc>, Failure> {
     let path = folder.join("result.json");
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -204,7 +208,8 @@ pub(crate) fn note(stats: JournalStats) -> JournalNote {
 
 /// The fold of the run's journal, when it has one that can be read.
 pub(crate) fn from_journal(folder: &Path, console: &Console) -> Option<RunFold> {
-    let folded = Journals::open(folder)
+    let wrote = written(folder).ok().flatten();
+    let folded = Journals::open(folder, wrote.as_ref())
         .map_err(Into::into)
         .and_then(|journals| fold(folder, journals, false, console));
     match folded {

@@ -190,3 +190,56 @@ fn a_run_that_ended_well_keeps_its_figures_and_says_what_its_journal_has_lost() 
         assert_ne!(result["verdict"]["status"], "valid");
     }
 }
+
+/// A run of two reactors that ended well.
+fn ended(mock: &Mock) -> Bench {
+    let bench = Bench::new();
+    let args = ["--concurrency", "4", "--requests", "500", "--set", "engine.reactors=2"];
+    bench.run(&mock.url(), &args).exits(0);
+    bench
+}
+
+#[test]
+fn what_is_not_of_the_run_is_in_no_figure_and_is_told() {
+    let bench = Bench::new();
+    let mock = Mock::start(&bench, &["--mode", "instant"]);
+    let (run, other) = (ended(&mock), ended(&mock));
+    let wrote = run.result();
+    let size = |bench: &Bench, number| std::fs::metadata(file(bench, number)).unwrap().len();
+    let own = std::fs::read(file(&run, 1)).unwrap();
+    let check = |expected: (u32, Option<u64>), why: &str| {
+        let mut result = leaves_out(&run, &[(expected.0, 0, expected.1)]);
+        let says = result["journal"]["left_out"][0]["why"].as_str().unwrap().to_owned();
+        assert!(says.contains(why), "{says}");
+        result["journal"]["left_out"] = json!([]);
+        assert_eq!(result, wrote, "{why}");
+    };
+    // One file more than there were reactors.
+    std::fs::copy(file(&run, 1), file(&run, 2)).unwrap();
+    check((2, Some(size(&run, 1))), "no such reactor");
+    std::fs::remove_file(file(&run, 2)).unwrap();
+    std::fs::copy(file(&other, 1), file(&run, 1)).unwrap();
+    check((1, Some(size(&other, 1))), "another session");
+    std::fs::write(file(&run, 1), "").unwrap();
+    check((1, Some(0)), "empty");
+    std::fs::remove_file(file(&run, 1)).unwrap();
+    check((1, None), "missing");
+    std::fs::create_dir(file(&run, 1)).unwrap();
+    check((1, None), "not a file");
+    std::fs::remove_dir(file(&run, 1)).unwrap();
+    std::os::unix::fs::symlink("/nowhere", file(&run, 1)).unwrap();
+    check((1, None), "No such file");
+    std::fs::remove_file(file(&run, 1)).unwrap();
+    std::fs::write(file(&run, 1), own).unwrap();
+    assert_eq!(leaves_out(&run, &[]), wrote);
+}
+
+#[test]
+fn a_journal_that_is_gone_is_told() {
+    let bench = Bench::new();
+    let mock = Mock::start(&bench, &["--mode", "instant"]);
+    let run = ended(&mock);
+    std::fs::remove_dir_all(run.path("out/journal")).unwrap();
+    leaves_out(&run, &[(0, 0, None), (1, 0, None)]);
+    run.takt(&["events", "out"]).exits(2).says("journal/000000.takt: the file is missing");
+}
