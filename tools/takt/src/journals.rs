@@ -3,7 +3,7 @@
 //! A file that cannot be read takes nothing from the others: what is missing is told beside what is there.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -58,16 +58,27 @@ impl Journals {
         };
         let numbered: Vec<_> =
             (0..reactors).map(|number| below(&journal_path(folder, number))).collect();
+        let mut firsts = Vec::<(String, Vec<u8>)>::new();
         files.retain(|journal| {
+            let first =
+                first_bytes(&folder.join(&journal.file), journal.reader.summary().read.bytes)
+                    .unwrap_or_default();
+            let copied = firsts.iter().find(|(_, known)| *known == first);
             let why = if Some(session(journal)) != run {
-                "it is of another session"
+                "it is of another session".to_owned()
             } else if !numbered.contains(&journal.file) {
-                "the run had no such reactor"
+                "the run had no such reactor".to_owned()
+            } else if let Some((other, _)) = copied {
+                format!("it is a copy of {other}")
             } else {
+                // Files in which there is only a head are all alike.
+                if !first.is_empty() {
+                    firsts.push((journal.file.clone(), first));
+                }
                 return true;
             };
             let (file, bytes) = (journal.file.clone(), size(&folder.join(&journal.file)));
-            left_out.push(LeftOut { file, at: 0, bytes, why: why.to_owned() });
+            left_out.push(LeftOut { file, at: 0, bytes, why });
             false
         });
         for file in numbered {
@@ -129,11 +140,23 @@ fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len())
 }
 
+/// The first bytes behind the head of a file.
+fn first_bytes(path: &Path, head: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(head))?;
+    let mut bytes = Vec::new();
+    file.take(FIRST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// The path of a journal's file below its run folder.
 fn below(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     format!("{JOURNAL_FOLDER}/{name}")
 }
+
+/// A block has a checksum and times in nanoseconds: no two begin alike.
+const FIRST_BYTES: u64 = 4096;
 
 /// No run has as many reactors.
 const FILES_MAX: u64 = 256;

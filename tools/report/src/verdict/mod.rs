@@ -86,6 +86,10 @@ fn failed_by(by: Option<FailedBy>) -> &'static str {
 }
 
 fn left_out_records(bytes: u64) -> Reason {
+    let behind = match bytes {
+        0 => String::new(),
+        _ => format!(": {bytes} bytes of the files that are there are left out"),
+    };
     Reason {
         phase: None,
         name: "records_left_out".to_owned(),
@@ -93,8 +97,8 @@ fn left_out_records(bytes: u64) -> Reason {
         value: bytes as f64,
         limit: 0.0,
         says: format!(
-            "The journal is damaged, cut short or not all there, as is said at the end: {bytes} bytes of \
-             the files that are there are left out. What was recorded in what is missing is in no figure."
+            "The journal is damaged, cut short or not all there, as is said at the end{behind}. \
+             What was recorded in what is missing is in no figure."
         ),
     }
 }

@@ -243,3 +243,31 @@ fn a_journal_that_is_gone_is_told() {
     leaves_out(&run, &[(0, 0, None), (1, 0, None)]);
     run.takt(&["events", "out"]).exits(2).says("journal/000000.takt: the file is missing");
 }
+
+#[test]
+fn a_copy_of_another_reactors_file_is_not_counted_twice() {
+    let bench = Bench::new();
+    let mock = Mock::start(&bench, &["--mode", "instant"]);
+    let run = ended(&mock);
+    std::fs::copy(file(&run, 0), file(&run, 1)).unwrap();
+    let size = std::fs::metadata(file(&run, 0)).unwrap().len();
+    let expected = [(1, 0, Some(size))];
+    let says = |result: &Value| result["journal"]["left_out"][0]["why"].clone();
+    assert_eq!(says(&leaves_out(&run, &expected)), "it is a copy of journal/000000.takt");
+    // Without the result the figures are those of the one file.
+    std::fs::remove_file(run.path("out/result.json")).unwrap();
+    let of_copied = leaves_out(&run, &expected);
+    std::fs::remove_file(file(&run, 1)).unwrap();
+    let of_one = leaves_out(&run, &[(1, 0, None)]);
+    assert_eq!(of_copied["phases"], of_one["phases"]);
+    let reason = |result: &Value| {
+        let reasons = result["verdict"]["reasons"].as_array().unwrap();
+        let reason = reasons.iter().find(|reason| reason["name"] == "records_left_out").unwrap();
+        reason["says"].as_str().unwrap().to_owned()
+    };
+    assert!(reason(&of_copied).contains(&format!(": {size} bytes of the files")));
+    // Of a file that is gone nobody knows the bytes.
+    assert!(!reason(&of_one).contains("bytes"), "{}", reason(&of_one));
+    std::os::unix::fs::symlink("/dev/zero", file(&run, 1)).unwrap();
+    leaves_out(&run, &[(1, 0, None)]);
+}
