@@ -114,10 +114,15 @@ fn c8_prompts_of_400_kb_go_out_whole_and_their_writing_is_reported() {
         let done = bench.run(&url, &[&args[..], &ask].concat()).exits(0);
         let phase = &bench.result()["phases"][0];
         assert_eq!((&phase["succeeded"], &phase["write_ms"]["count"]), (&32.into(), &32.into()));
-        assert!(done.stdout.contains("write ms"), "{}", done.stdout);
+        // A machine that takes them at once has nothing to show of it.
+        let notable = phase["write_ms"]["max"].as_f64().unwrap() >= NOTABLE_MS;
+        assert_eq!(done.stdout.contains("write ms"), notable, "{}", done.stdout);
         assert_eq!(phase["tokens"]["output_total"], 32 * 4);
     }
 }
+
+/// Writing is on the screen when it ever took this long, as takt-report has it.
+const NOTABLE_MS: f64 = 0.1;
 
 fn file(name: &str) -> String {
     format!("{}/../../tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))

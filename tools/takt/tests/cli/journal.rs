@@ -176,5 +176,8 @@ fn exact_percentiles_are_order_statistics_of_the_records() {
     let text = bench.takt(&["report", "out", "--exact"]).exits(0).stdout;
     assert!(text.contains("percentiles: exact"), "{text}");
     std::fs::remove_dir_all(bench.path("out/journal")).unwrap();
-    bench.takt(&["report", "out", "--exact"]).exits(2).says("kept none");
+    bench
+        .takt(&["report", "out", "--exact"])
+        .exits(2)
+        .says("journal/000000.takt: the file is missing");
 }

@@ -53,6 +53,7 @@ fn json_on_stdout_is_the_document_and_nothing_else() {
     assert!(!bench.path("out/journal").exists());
     let again = bench.takt(&["report", "out", "--format", "json"]).exits(0);
     assert!(again.stdout == done.stdout, "{}", again.stdout);
+    bench.takt(&["report", "out", "--exact"]).exits(2).says("kept none");
 }
 
 #[test]
