@@ -137,7 +137,7 @@ impl Client {
     /// may be handed over before the client has its turn: the largest burst of the session.
     ///
     /// # Panics
-    /// Without an endpoint.
+    /// Without an endpoint, or with more than 65,535.
     pub fn spawn<H: Host>(
         system: &mut System<H>,
         config: ClientConfig,
@@ -150,7 +150,8 @@ impl Client {
     }
 
     fn new(config: ClientConfig, publisher: SharedPublisher) -> Self {
-        assert!(!config.endpoints.is_empty(), "a client needs an endpoint");
+        let endpoints = 1..=usize::from(u16::MAX);
+        assert!(endpoints.contains(&config.endpoints.len()), "a client has 1 to 65,535 endpoints");
         let deadlines = RequestDeadlines::new(&config);
         let cap = config.max_connections.unwrap_or(usize::MAX);
         let endpoints = config.endpoints.into_iter().map(|e| Endpoint::new(e, cap));

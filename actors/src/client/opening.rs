@@ -18,7 +18,7 @@ impl Client {
                 continue;
             }
             if connection.served > 0 && !pools {
-                self.used_once(stream, cx);
+                self.retire(stream, cx);
                 continue;
             }
             if connection.is_expired(cx.now()) {

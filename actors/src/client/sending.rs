@@ -106,14 +106,16 @@ impl Client {
         if self.endpoints[endpoint].pools() {
             self.serve(stream, cx);
         } else {
-            self.used_once(stream, cx);
+            self.retire(stream, cx);
             self.top_up(endpoint, cx);
         }
     }
 
     /// Lets a connection go whose endpoint would close it.
-    pub(super) fn used_once(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
-        self.count(|counters| counters.used_once += 1);
+    pub(super) fn retire(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        if self.connections.get_mut(stream).is_some_and(|connection| connection.served == 1) {
+            self.count(|counters| counters.used_once += 1);
+        }
         self.discard(stream, Close::Orderly, cx);
     }
 }

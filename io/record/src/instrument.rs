@@ -63,7 +63,6 @@ pub struct Instrument {
     /// Connections closed because bytes came that belonged to no answer.
     pub leftover: Option<u64>,
     /// Connections that ended with their first answer, of endpoints that are known to close them behind it.
-    #[serde(default)]
     pub used_once: Option<u64>,
     /// Records that contradict their own clock or each other.
     pub anomalies: u64,

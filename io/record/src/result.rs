@@ -92,6 +92,9 @@ pub struct JournalNote {
     /// What of its files could not be read.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
+    /// Files beside them that the run did not write; none of the figures is of them, and none lacks anything for them.
+    #[serde(default)]
+    pub foreign: Vec<LeftOut>,
 }
 
 /// What could not be read of one file of a journal: all from the first damage on.
@@ -101,7 +104,7 @@ pub struct LeftOut {
     pub file: String,
     /// Offset of the first byte that was not read.
     pub at: u64,
-    /// Bytes from there to the end of the file; `None` of a file that is not there.
+    /// Bytes from there to the end of the file; `None` of what is not a file, or not there.
     pub bytes: Option<u64>,
     /// Why.
     pub why: String,

@@ -59,9 +59,11 @@ impl RunFold {
     /// How the session ended, if nothing more comes.
     pub(crate) fn state(&self) -> RunState {
         match self.session {
-            flags if !flags.ended || self.left_out.is_some() => RunState::Killed,
+            flags if !flags.ended => RunState::Killed,
             flags if flags.failed.is_some() => RunState::Failed,
             flags if flags.interrupted => RunState::Interrupted,
+            // Whether all of it ended so is not known.
+            _ if self.left_out.is_some() => RunState::Killed,
             _ => RunState::Complete,
         }
     }

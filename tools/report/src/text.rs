@@ -153,9 +153,8 @@ fn records(out: &mut String, result: &ResultDoc) {
         if let Some(why) = &journal.stopped {
             says.push(format!("journal: stops before the end of the run: {}", clean(why)));
         }
-        says.extend(
-            journal.left_out.iter().map(|left| format!("journal: {}", clean(&left.to_string()))),
-        );
+        let not_read = journal.left_out.iter().chain(&journal.foreign);
+        says.extend(not_read.map(|left| format!("journal: {}", clean(&left.to_string()))));
         let counts = result.verdict.reasons.iter().any(|reason| reason.name == "records_left_out");
         if !journal.left_out.is_empty() && !counts {
             says.push("journal: the figures are those that the run wrote at its end".to_owned());

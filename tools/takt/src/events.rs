@@ -38,6 +38,7 @@ pub(crate) fn events(args: &EventsArgs, console: &Console) -> Result<Exit, Failu
         return Err(journals.refused(&args.folder)).or_exit(Exit::Input);
     }
     journals::warn(&args.folder, &journals.left_out, console);
+    journals::warn(&args.folder, &journals.foreign, console);
     let mut out = BufWriter::with_capacity(OUT_BYTES, io::stdout().lock());
     for journal in journals.files {
         match print(journal, args, &mut out, console)? {

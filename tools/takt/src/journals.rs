@@ -18,8 +18,10 @@ use crate::console::Console;
 pub(crate) struct Journals {
     /// Those whose heads are whole, in order.
     pub(crate) files: Vec<Journal>,
-    /// Those whose heads are not, those of other runs, and those that are not there.
+    /// What stands in their place of which nothing can be read, and those that are not there.
     pub(crate) left_out: Vec<LeftOut>,
+    /// Files beside them that the run did not write: nothing of it is in them.
+    pub(crate) foreign: Vec<LeftOut>,
 }
 
 /// One file, to be read.
@@ -56,7 +58,7 @@ impl Journals {
                 wrote.filter(|wrote| wrote.journal.is_some()).map_or(0, |w| reactors(&w.config))
             }
         };
-        let numbered: Vec<_> =
+        let own: Vec<_> =
             (0..reactors).map(|number| below(&journal_path(folder, number))).collect();
         let mut firsts = Vec::<(String, Vec<u8>)>::new();
         files.retain(|journal| {
@@ -66,13 +68,13 @@ impl Journals {
             let copied = firsts.iter().find(|(_, known)| *known == first);
             let why = if Some(session(journal)) != run {
                 "it is of another session".to_owned()
-            } else if !numbered.contains(&journal.file) {
+            } else if !own.contains(&journal.file) {
                 "the run had no such reactor".to_owned()
             } else if let Some((other, _)) = copied {
                 format!("it is a copy of {other}")
             } else {
-                // Files in which there is only a head are all alike.
-                if !first.is_empty() {
+                // Files in which there is little more than a head are all alike.
+                if first.len() >= FIRST_LEAST {
                     firsts.push((journal.file.clone(), first));
                 }
                 return true;
@@ -81,26 +83,29 @@ impl Journals {
             left_out.push(LeftOut { file, at: 0, bytes, why });
             false
         });
-        for file in numbered {
-            if !files.iter().any(|is| is.file == file) && !left_out.iter().any(|is| is.file == file)
-            {
-                let why = "the file is missing".to_owned();
+        for file in &own {
+            let told = |is: &LeftOut| is.file == *file;
+            if !files.iter().any(|is| is.file == *file) && !left_out.iter().any(told) {
+                let (file, why) = (file.clone(), "the file is missing".to_owned());
                 left_out.push(LeftOut { file, at: 0, bytes: None, why });
             }
         }
         left_out.sort_by(|a, b| a.file.cmp(&b.file));
-        Ok(Self { files, left_out })
+        // Where nothing says how many there were, each may have been the run's.
+        let (left_out, foreign) =
+            left_out.into_iter().partition(|is| own.is_empty() || own.contains(&is.file));
+        Ok(Self { files, left_out, foreign })
     }
 
     /// There is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.left_out.is_empty()
+        self.files.is_empty() && self.left_out.is_empty() && self.foreign.is_empty()
     }
 
     /// Of a journal of which no file can be read: why.
     pub(crate) fn refused(&self, folder: &Path) -> anyhow::Error {
         let shown = folder.display();
-        match self.left_out.first() {
+        match self.left_out.iter().chain(&self.foreign).next() {
             Some(left_out) => anyhow!("{shown}/{left_out}"),
             None => anyhow!("{shown}: holds no journal"),
         }
@@ -157,6 +162,8 @@ fn below(path: &Path) -> String {
 
 /// A block has a checksum and times in nanoseconds: no two begin alike.
 const FIRST_BYTES: u64 = 4096;
+/// So many of them hold the checksum.
+const FIRST_LEAST: usize = 64;
 
 /// No run has as many reactors.
 const FILES_MAX: u64 = 256;

@@ -80,7 +80,7 @@ impl Newsdesk {
             told.state = Some(state);
         }
         if told.ended == self.reactors {
-            let news = told.over("");
+            let news = desk.phases.remove(&phase).and_then(|told| told.over(""));
             desk.news.extend(news);
         }
     }
@@ -138,7 +138,7 @@ impl Newsdesk {
 
     fn close(&self) {
         let desk = &mut *self.lock();
-        for told in desk.phases.values().filter(|told| (1..self.reactors).contains(&told.ended)) {
+        for told in std::mem::take(&mut desk.phases).into_values().filter(|told| told.ended > 0) {
             let by = format!(" by {} of {} reactors", told.ended, self.reactors);
             desk.news.extend(told.over(&by));
         }
@@ -284,6 +284,7 @@ mod tests {
         assert_eq!(desk.take(), [News::Plain(says.into())]);
         desk.close();
         assert_eq!(desk.take(), [], "nothing twice");
+        assert!(desk.lock().phases.is_empty(), "a phase that is over takes no memory");
     }
 
     #[test]

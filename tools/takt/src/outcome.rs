@@ -54,16 +54,24 @@ pub(crate) fn report(
              there on"
         ));
     }
-    let note = journal_note(&finished);
-    let panicked = finished.fold_panic.clone();
-    let fold = match &panicked {
-        None => with_counts(finished.fold.into_fold(), folder, console),
-        Some(words) => {
-            faults.push(format!("a fault of takt in the report's figures: {words}"));
-            crate::report::from_journal(folder.path(), console)
-                .unwrap_or_else(|| finished.fold.into_fold())
+    let mut note = journal_note(&finished);
+    if let Some(words) = &finished.fold_panic {
+        faults.push(format!("a fault of takt in the report's figures: {words}"));
+    }
+    let again = finished.fold_panic.is_some();
+    let mut fold = finished.fold.into_fold();
+    if again || has_tokenizer(&fold) {
+        if !again {
+            console.info("the tokenizer counts the answers");
         }
-    };
+        // Made again from the journal, which has the texts.
+        if let Some(folded) = crate::report::from_journal(folder.path(), console) {
+            fold = folded.fold;
+            if let Some(note) = &mut note {
+                note.left_out = folded.note.left_out;
+            }
+        }
+    }
     let mut result = fold.result(&verdict_limits(&fold.plan().config));
     if let Some(says) = aggregated.lost() {
         console.warn(&says);
@@ -105,13 +113,9 @@ pub(crate) fn report(
     Ok(if exit == Exit::Done && unscored { Exit::Failed } else { exit })
 }
 
-/// The fold with the counts of the run's tokenizer, if it has one: made again from the journal, which has the texts.
-fn with_counts(fold: RunFold, folder: &RunFolder, console: &Console) -> RunFold {
-    if fold.plan().config.get("tokenizer").is_none_or(serde_json::Value::is_null) {
-        return fold;
-    }
-    console.info("the tokenizer counts the answers");
-    crate::report::from_journal(folder.path(), console).unwrap_or(fold)
+/// Does the run have its answers counted by a tokenizer?
+fn has_tokenizer(fold: &RunFold) -> bool {
+    fold.plan().config.get("tokenizer").is_some_and(|tokenizer| !tokenizer.is_null())
 }
 
 /// What the journal holds; `None` without one.

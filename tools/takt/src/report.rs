@@ -13,6 +13,7 @@ use takt_record::{
     JournalNote, JournalReader, JournalStats, JournalSummary, LeftOut, RESULT_SCHEMA, ResultDoc,
     RunState, fold_journal,
 };
+use takt_recorder::JOURNAL_FOLDER;
 use takt_report::RunFold;
 
 use crate::accuracy::{self, Programs};
@@ -46,25 +47,30 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     if !folder.is_dir() {
         return Err(Failure::says(Exit::Input, format!("{}: is no folder", folder.display())));
     }
-    let wrote = written(folder).ok().flatten();
-    let journals = Journals::open(folder, wrote.as_ref()).or_exit(Exit::Input)?;
+    let wrote = written(folder);
+    let known = wrote.as_ref().ok().and_then(Option::as_ref);
+    let journals = Journals::open(folder, known).or_exit(Exit::Input)?;
     if journals.is_empty() {
         if exact {
             let says = "--exact counts from the journal, and this run kept none";
             return Err(Failure::says(Exit::Input, format!("{}: {says}", folder.display())));
         }
         console.debug("no journal: the result as it was written");
-        return written(folder)?.ok_or_else(|| {
+        return wrote?.ok_or_else(|| {
             let says = "holds no run: neither a journal nor result.json";
             Failure::says(Exit::Input, format!("{}: {says}", folder.display()))
         });
     }
-    if journals.files.is_empty()
-        && !exact
-        && let Some(written) = written(folder)?
-    {
-        journals::warn(folder, &journals.left_out, console);
-        return Ok(beside(written, journals.left_out, console));
+    if journals.files.is_empty() && !exact {
+        let refused = journals.refused(folder);
+        let Some(written) = wrote? else { return Err(refused).or_exit(Exit::Input) };
+        let note = JournalNote {
+            left_out: journals.left_out,
+            foreign: journals.foreign,
+            ..JournalNote::default()
+        };
+        warn(folder, &note, console);
+        return Ok(beside(written, note, console));
     }
     let folded = fold(folder, journals, exact, console).or_exit(Exit::Input)?;
     let mut result = folded.fold.result(&verdict_limits(&folded.fold.plan().config));
@@ -84,27 +90,41 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
         return scored(result);
     }
     // A result of another run, or one that cannot be read, is no witness.
-    match written(folder) {
+    match wrote {
         Ok(Some(written)) if written.session_id == result.session_id => {
-            let both = written.journal.as_ref().zip(result.journal);
-            let left_out = both.map_or_else(Vec::new, |(wrote, holds)| {
+            let mut note = result.journal.unwrap_or_default();
+            let lost = written.journal.as_ref().map_or(0, |wrote| wrote.bytes);
+            let lost = lost.saturating_sub(note.bytes);
+            if lost == 0 {
                 // A journal that stopped in the middle of a block was so when the run ended.
-                let lost = holds.bytes < wrote.bytes;
-                holds.left_out.into_iter().filter(|left_out| lost || left_out.at == 0).collect()
-            });
-            Ok(beside(written, left_out, console))
+                note.left_out.retain(|left_out| left_out.at == 0);
+            } else if note.left_out.is_empty() {
+                // Cut between two blocks: the rest is whole.
+                let (file, why) = (JOURNAL_FOLDER.to_owned(), "shorter than the run left it");
+                let left_out =
+                    LeftOut { file, at: note.bytes, bytes: Some(lost), why: why.to_owned() };
+                console.warn(format!("{}/{left_out}", folder.display()));
+                note.left_out.push(left_out);
+            }
+            Ok(beside(written, note, console))
         }
         _ => scored(result),
     }
 }
 
-/// The result that the run wrote, of whose journal this much has been lost since.
-fn beside(mut written: ResultDoc, left_out: Vec<LeftOut>, console: &Console) -> ResultDoc {
+/// The result that the run wrote, with what `holds` says of its journal since.
+fn beside(mut written: ResultDoc, holds: JournalNote, console: &Console) -> ResultDoc {
     console.info("the journal is not all of the run: the result as it was written");
     if let Some(note) = &mut written.journal {
-        note.left_out = left_out;
+        (note.left_out, note.foreign) = (holds.left_out, holds.foreign);
     }
     written
+}
+
+/// Says what is not read.
+fn warn(folder: &Path, note: &JournalNote, console: &Console) {
+    journals::warn(folder, &note.left_out, console);
+    journals::warn(folder, &note.foreign, console);
 }
 
 /// The result that the run wrote; `None` when it did not.
@@ -142,8 +162,10 @@ fn fold(
     exact: bool,
     console: &Console,
 ) -> anyhow::Result<Folded> {
-    let refused = journals.refused(folder);
     let several = journals.files.len() + journals.left_out.len() > 1;
+    if journals.files.is_empty() {
+        return Err(journals.refused(folder));
+    }
     let (mut all, mut left_out): (Option<Folded>, _) = (None, journals.left_out);
     for Journal { file, mut reader } in journals.files {
         let plan = reader.plan().clone();
@@ -167,9 +189,8 @@ fn fold(
             }
         }
     }
-    let mut all = all.ok_or(refused)?;
+    let mut all = all.ok_or_else(|| anyhow!("{}: holds no journal", folder.display()))?;
     left_out.sort_by(|a, b| a.file.cmp(&b.file));
-    journals::warn(folder, &left_out, console);
     for left_out in &left_out {
         all.fold.leave_out(left_out.bytes.unwrap_or(0));
         // Of several, the others go on where one breaks off.
@@ -177,7 +198,8 @@ fn fold(
             all.fold.set_partial();
         }
     }
-    all.note.left_out = left_out;
+    (all.note.left_out, all.note.foreign) = (left_out, journals.foreign);
+    warn(folder, &all.note, console);
     Ok(all)
 }
 
@@ -206,17 +228,10 @@ pub(crate) fn note(stats: JournalStats) -> JournalNote {
     JournalNote { bytes: stats.bytes, records: stats.records, ..JournalNote::default() }
 }
 
-/// The fold of the run's journal, when it has one that can be read.
-pub(crate) fn from_journal(folder: &Path, console: &Console) -> Option<RunFold> {
-    let wrote = written(folder).ok().flatten();
-    let folded = Journals::open(folder, wrote.as_ref())
+/// The run's journal folded, when it has one that can be read.
+pub(crate) fn from_journal(folder: &Path, console: &Console) -> Option<Folded> {
+    let folded = Journals::open(folder, None)
         .map_err(Into::into)
         .and_then(|journals| fold(folder, journals, false, console));
-    match folded {
-        Ok(folded) => Some(folded.fold),
-        Err(error) => {
-            console.warn(format!("{error:#}"));
-            None
-        }
-    }
+    folded.map_err(|error| console.warn(format!("{error:#}"))).ok()
 }

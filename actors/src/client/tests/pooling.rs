@@ -244,6 +244,26 @@ fn c4_server_that_closes_after_each_answer_is_pooled_no_more() {
 }
 
 #[test]
+fn a_connection_that_answered_twice_was_not_used_once() {
+    // The first connection is kept; those beside it end behind their first answers.
+    let mut rig = Rig::new(|_| {}).serve(|asked| match asked.connection {
+        0 => vec![send(answer())],
+        _ => vec![send(answer()), Act::End(us(60))],
+    });
+    check(&mut rig, "ok");
+    check(&mut rig, "ok reused");
+    for _ in 0..4 {
+        rig.issue();
+    }
+    rig.run(ms(5));
+    check(&mut rig, "ok");
+    let counters = rig.client.counters();
+    assert_eq!((counters.connections, rig.net().open()), (5, 0));
+    // Of four that ended so the first was no habit yet.
+    assert_eq!(counters.used_once, 3);
+}
+
+#[test]
 fn connections_from_before_the_habit_was_known_are_not_used() {
     let mut rig = Rig::new(|_| {}).serve(|asked| match asked.connection {
         2 => vec![send(answer())],

@@ -59,7 +59,7 @@ pub(super) fn service(
     if used_once > 0 {
         bench.push("used_once", Status::Valid, used_once as f64, 0.0, || {
             format!(
-                "The server closes each connection after its answer, though it says that it keeps them: \
+                "A server closes connections after their first answer, though it says that it keeps them: \
                  {used_once} connections at least were used once."
             )
         });

@@ -201,6 +201,22 @@ fn a_failed_run_says_what_failed_it() {
 }
 
 #[test]
+fn what_is_known_of_an_end_stays_known_when_other_records_are_lost() {
+    let state = |event: Option<SessionEvent>| {
+        let mut run = Run::new(vec![closed("p", 2)]);
+        for event in event.into_iter().chain([SessionEvent::Ended]) {
+            run.session(50.0, event);
+        }
+        let mut fold = run.fold();
+        fold.leave_out(0);
+        fold.result(&Limits::default()).state
+    };
+    assert_eq!(state(Some(SessionEvent::Failed(FailedBy::Pacer))), RunState::Failed);
+    assert_eq!(state(Some(SessionEvent::Interrupted)), RunState::Interrupted);
+    assert_eq!(state(None), RunState::Killed, "others may not have ended so");
+}
+
+#[test]
 fn what_is_in_flight_when_a_session_breaks_off_is_unanswered() {
     let mut run = Run::new(vec![closed("p", 2)]);
     run.start(0, 0.0, 0).add(&ok(0, 0.0, 40.0));
@@ -318,7 +334,17 @@ fn live_views_of_parts_are_together_that_of_the_whole() {
         assert!(whole.latencies.p50_p99().is_some());
         assert_eq!(both.latencies.p50_p99(), whole.latencies.p50_p99());
         let counts = |live: &Live| {
-            (live.place, live.issued, live.completed, live.failed, live.in_flight, live.elapsed)
+            (
+                (
+                    live.place,
+                    live.issued,
+                    live.completed,
+                    live.failed,
+                    live.in_flight,
+                    live.elapsed,
+                ),
+                (live.unanswered, live.over, live.draining),
+            )
         };
         assert_eq!(counts(&both), counts(&whole));
     }

@@ -43,6 +43,12 @@ impl EndpointConfig {
         if urls.is_empty() {
             return Err(table.error("`url` is an empty list; give one address at least"));
         }
+        if urls.len() > URLS_MAX {
+            let given = urls.len();
+            return Err(
+                table.error(format!("`url` has {given} addresses; {URLS_MAX} are the most"))
+            );
+        }
         if api == Api::Raw {
             let why = "api `raw` sends what the dataset holds, byte for byte";
             table.refuse("model", why)?;
@@ -69,6 +75,9 @@ impl EndpointConfig {
         })
     }
 }
+
+/// Records have two bytes for the number of an endpoint.
+const URLS_MAX: usize = u16::MAX as usize;
 
 /// Shows where requests go, and nothing of what they hold.
 impl fmt::Debug for EndpointConfig {

@@ -19,6 +19,18 @@ fn refused(yaml: &str) -> String {
     }
 }
 
+#[test]
+fn there_are_no_more_addresses_than_records_have_numbers_for() {
+    let with = |addresses: usize| {
+        let urls = vec!["http://h:1"; addresses].join(", ");
+        format!(
+            "endpoint: {{url: [{urls}], model: m}}\nphases: {{p: {{load: {{pattern: concurrency, target: 1}}, requests: 1}}}}"
+        )
+    };
+    assert!(refused(&with(65_536)).contains("65535 are the most"), "{}", refused(&with(65_536)));
+    assert!(read(&with(65_535)).err().is_none_or(|says| !says.contains("are the most")));
+}
+
 /// A whole configuration with one thing in it changed.
 fn sweep(from: &str, to: &str) -> String {
     assert!(SWEEP.contains(from), "{from}");

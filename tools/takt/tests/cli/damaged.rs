@@ -214,10 +214,25 @@ fn what_is_not_of_the_run_is_in_no_figure_and_is_told() {
         result["journal"]["left_out"] = json!([]);
         assert_eq!(result, wrote, "{why}");
     };
-    // One file more than there were reactors.
-    std::fs::copy(file(&run, 1), file(&run, 2)).unwrap();
-    check((2, Some(size(&run, 1))), "no such reactor");
-    std::fs::remove_file(file(&run, 2)).unwrap();
+    // A file beside those of the run takes nothing from it, also where no result is left to go by.
+    let result = std::fs::read(run.path("out/result.json")).unwrap();
+    for (of, why) in [(&run, "no such reactor"), (&other, "another session")] {
+        std::fs::copy(file(of, 1), file(&run, 2)).unwrap();
+        for without in [false, true] {
+            if without {
+                std::fs::remove_file(run.path("out/result.json")).unwrap();
+            }
+            let mut result = leaves_out(&run, &[]);
+            let beside = &result["journal"]["foreign"];
+            assert!(beside[0]["why"].as_str().unwrap().contains(why), "{beside}");
+            assert_eq!((&beside[0]["bytes"], &beside[1]), (&size(of, 1).into(), &Value::Null));
+            result["journal"]["foreign"] = json!([]);
+            assert_eq!(result, wrote);
+            run.takt(&["report", "out"]).exits(0).says(why);
+        }
+        std::fs::write(run.path("out/result.json"), &result).unwrap();
+        std::fs::remove_file(file(&run, 2)).unwrap();
+    }
     std::fs::copy(file(&other, 1), file(&run, 1)).unwrap();
     check((1, Some(size(&other, 1))), "another session");
     std::fs::write(file(&run, 1), "").unwrap();
@@ -232,6 +247,20 @@ fn what_is_not_of_the_run_is_in_no_figure_and_is_told() {
     std::fs::remove_file(file(&run, 1)).unwrap();
     std::fs::write(file(&run, 1), own).unwrap();
     assert_eq!(leaves_out(&run, &[]), wrote);
+}
+
+#[test]
+fn a_journal_that_is_cut_between_two_blocks_is_told() {
+    let bench = Bench::new();
+    let mock = Mock::start(&bench, &["--mode", "instant"]);
+    bench.run(&mock.url(), &["--concurrency", "4", "--requests", "500"]).exits(0);
+    let starts = starts(&bench, 0);
+    let (cut, size) = (starts[starts.len() - 2], starts[starts.len() - 1]);
+    File::options().write(true).open(file(&bench, 0)).unwrap().set_len(cut).unwrap();
+    let (result, text) = report(&bench);
+    let left_out = &result["journal"]["left_out"][0];
+    assert_eq!((&left_out["at"], &left_out["bytes"]), (&cut.into(), &(size - cut).into()));
+    assert!(text.contains("journal: journal: shorter than the run left it"), "{text}");
 }
 
 #[test]
