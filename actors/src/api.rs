@@ -66,6 +66,10 @@ pub trait SampleIssuer {
     /// Sends a request. Must not block; one [`Answered`] follows, whatever happens.
     fn issue(&mut self, request: Request);
 
+    /// A request like this one is due in a moment. Whatever can be looked at, or brought into the caches, before it is
+    /// issued may be; nothing is sent, nothing follows, and it may not come. Must not block.
+    fn rehearse(&mut self, _request: Request) {}
+
     /// Gives up requests that are under way or waiting for a connection: each is answered as unanswered,
     /// its connection closed.
     fn cancel(&mut self, which: Cancel);

@@ -11,6 +11,8 @@ pub struct Order {
     draws: Draws,
     /// How many were drawn.
     drawn: u64,
+    /// The last that was drawn, if it was only looked at.
+    foreseen: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -93,11 +95,14 @@ impl Order {
     }
 
     fn of(draws: Draws) -> Self {
-        Self { draws, drawn: 0 }
+        Self { draws, drawn: 0, foreseen: None }
     }
 
     /// The next sample.
     pub fn draw(&mut self) -> u32 {
+        if let Some(sample) = self.foreseen.take() {
+            return sample;
+        }
         self.drawn += 1;
         match &mut self.draws {
             Draws::WithoutReplacement(shuffle) => shuffle.draw(),
@@ -115,11 +120,23 @@ impl Order {
     /// The sample in place `place`, counted from 0, which lies behind all that were drawn. Those between are passed
     /// over: they go with requests of other sessions.
     pub fn sample(&mut self, place: u64) -> u32 {
-        debug_assert!(self.drawn <= place, "place {place} of an order is behind it");
-        while self.drawn < place {
+        debug_assert!(self.next() <= place, "place {place} of an order is behind it");
+        while self.next() < place {
             self.draw();
         }
         self.draw()
+    }
+
+    /// The same, which stays the next to be drawn.
+    pub fn foresee(&mut self, place: u64) -> u32 {
+        let sample = self.sample(place);
+        self.foreseen = Some(sample);
+        sample
+    }
+
+    /// The place of the next sample.
+    fn next(&self) -> u64 {
+        self.drawn - u64::from(self.foreseen.is_some())
     }
 }
 
@@ -177,6 +194,29 @@ mod tests {
                 assert_eq!(sorted, (0..n).collect::<Vec<_>>());
             }
             assert!(n < 7 || first != second, "the second pass is shuffled anew");
+        }
+    }
+
+    #[test]
+    fn looking_ahead_changes_no_order() {
+        let orders = || {
+            let rng = || stream(3, Purpose::Order);
+            [
+                Order::without_replacement(7, rng()),
+                Order::without_replacement(7, Mt19937::new(9)),
+                Order::with_replacement(7, rng()),
+                Order::sequential(7),
+                Order::single(4),
+            ]
+        };
+        for (mut plain, mut looked) in orders().into_iter().zip(orders()) {
+            // With places of other sessions between, looked at never, once and twice.
+            for place in (0..60).filter(|place| place % 5 != 3) {
+                let foreseen: Vec<u32> = (0..place % 3).map(|_| looked.foresee(place)).collect();
+                let sample = looked.sample(place);
+                assert!(foreseen.iter().all(|&seen| seen == sample));
+                assert_eq!(sample, plain.sample(place));
+            }
         }
     }
 

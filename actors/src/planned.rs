@@ -25,6 +25,8 @@ pub enum Plan {
 pub struct Seen {
     /// Each request with the instant at which it came.
     pub requests: Vec<(Nanos, Request)>,
+    /// The same of those that were only rehearsed.
+    pub rehearsed: Vec<(Nanos, Request)>,
     /// The most requests it held at once.
     pub most_at_once: usize,
     /// The session let it go.
@@ -62,6 +64,10 @@ impl SampleIssuer for Planned {
         self.addr.send(Msg::Take(request));
     }
 
+    fn rehearse(&mut self, request: Request) {
+        self.addr.send(Msg::Rehearse(request));
+    }
+
     fn cancel(&mut self, which: Cancel) {
         self.addr.send(Msg::Cancel(which));
     }
@@ -78,6 +84,7 @@ impl SampleIssuer for Planned {
 enum Msg {
     Attach(Replies),
     Take(Request),
+    Rehearse(Request),
     Done(RequestKey, Outcome),
     Cancel(Cancel),
     ShutDown,
@@ -146,6 +153,7 @@ impl Actor for Endpoint {
         match msg {
             Msg::Attach(replies) => self.replies = Some(replies),
             Msg::Take(request) => self.take(request, cx),
+            Msg::Rehearse(request) => self.seen.borrow_mut().rehearsed.push((cx.now(), request)),
             Msg::Done(key, outcome) => {
                 // Absent when it was cancelled.
                 if let Some(at) = self.held.iter().position(|held| held.key == key) {

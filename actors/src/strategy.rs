@@ -90,6 +90,15 @@ pub trait Pace {
     /// Asks for a tick at `when`; at once, in order, when that is past.
     fn at(&mut self, when: Nanos, token: u64);
 
+    /// When to have a [`rehearsal`](Self::rehearse) of a request for the moment `when`, if that is of any use.
+    fn rehearsal_for(&self, _when: Nanos) -> Option<Nanos> {
+        None
+    }
+
+    /// Has the transport rehearse the next request, with the sample that `order` has for it, for the moment
+    /// `scheduled`.
+    fn rehearse(&mut self, _order: &mut Order, _scheduled: Nanos) {}
+
     /// Asks for a tick after the sockets have been looked at.
     fn soon(&mut self, token: u64);
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use takt_engine::Target;
 use takt_time::Span;
-use takt_wire::{Api, Limits};
+use takt_wire::{Api, Ask, Limits};
 
 use crate::api::Samples;
 
@@ -112,6 +112,18 @@ pub struct PhaseRoute {
     pub hears: bool,
     /// The longest time from being handed over to the end of a turn of a conversation.
     pub turn_timeout: Option<Span>,
+}
+
+impl PhaseRoute {
+    /// What the answer to the request in `bytes` is to be read as.
+    pub(super) fn ask(&self, bytes: &[u8]) -> Ask {
+        Ask {
+            api: self.api,
+            stream: self.stream,
+            keep_text: self.keep_text || self.hears,
+            no_body: bytes.starts_with(b"HEAD "),
+        }
+    }
 }
 
 impl fmt::Debug for PhaseRoute {

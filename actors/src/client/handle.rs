@@ -43,6 +43,10 @@ impl SampleIssuer for ClientHandle {
         self.addr.send(ClientMsg::Submit(request));
     }
 
+    fn rehearse(&mut self, request: Request) {
+        self.addr.send(ClientMsg::Rehearse(request));
+    }
+
     fn cancel(&mut self, which: Cancel) {
         self.addr.send(ClientMsg::Cancel(which));
     }

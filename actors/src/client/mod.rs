@@ -16,7 +16,7 @@
 //!
 //! What each file holds: [`pool`] an endpoint's idle connections, its line and its manners; [`opening`]
 //! making connections; [`sending`] and [`receiving`] the two directions; [`ending`] the end of requests;
-//! [`deadlines`] time-outs; [`failure`] what went wrong, in the words of the records.
+//! [`rehearsal`] what is done before a rare request is due; [`deadlines`] time-outs; [`failure`] what went wrong, in the words of the records.
 //!
 //! # Rules
 //!
@@ -44,6 +44,7 @@ mod handle;
 mod opening;
 mod pool;
 mod receiving;
+mod rehearsal;
 mod sending;
 #[cfg(test)]
 mod testing;
@@ -84,6 +85,8 @@ pub struct Client {
     flights: Flights,
     connect_deadlines: Deadlines<StreamId>,
     deadlines: RequestDeadlines,
+    /// What is submitted is not to be sent.
+    rehearsing: bool,
     warm: Warm,
     /// What reads go into, for all connections.
     buffer: Box<[u8]>,
@@ -101,6 +104,8 @@ pub enum ClientMsg {
     Attach(Replies),
     /// Send a request.
     Submit(Request),
+    /// A request like this one is due in a moment.
+    Rehearse(Request),
     /// Give requests up.
     Cancel(Cancel),
     /// Give everything up and end.
@@ -165,6 +170,7 @@ impl Client {
             flights: Flights::default(),
             connect_deadlines: Deadlines::new(config.connect_timeout),
             deadlines,
+            rehearsing: false,
             warm: Warm::new(config.warm_connections),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             publisher,
@@ -178,16 +184,22 @@ impl Client {
         let endpoint = self.choose();
         let key = self.flights.insert(request, endpoint);
         self.endpoints[endpoint].in_flight += 1;
-        self.time_runs(TimeOut::Request, request.issued, key, cx);
-        if request.turn.is_some() {
-            self.time_runs(TimeOut::Turn(request.key.phase.0), request.issued, key, cx);
-        }
         if self.endpoints[endpoint].waiting.is_empty()
             && let Some(stream) = self.take_idle(endpoint, cx)
         {
             self.send(key, stream, cx);
+        } else if self.rehearsing {
+            self.rehearsed(key, None, cx);
         } else {
             self.line_up(key, endpoint, cx);
+        }
+        if self.rehearsing {
+            return;
+        }
+        // Behind the write, which waits for nothing that can be done later.
+        self.time_runs(TimeOut::Request, request.issued, key, cx);
+        if request.turn.is_some() {
+            self.time_runs(TimeOut::Turn(request.key.phase.0), request.issued, key, cx);
         }
     }
 
@@ -232,6 +244,7 @@ impl Actor for Client {
     fn handle(&mut self, msg: ClientMsg, cx: &mut Cx<'_>) {
         match msg {
             ClientMsg::Submit(request) => self.submit(request, cx),
+            ClientMsg::Rehearse(request) => self.rehearse(request, cx),
             ClientMsg::ReadOn(stream) => self.readable(stream, cx),
             ClientMsg::ConnectTimeOut => self.connect_timed_out(cx),
             ClientMsg::TimeOut(kind) => self.timed_out(kind, cx),

@@ -27,7 +27,8 @@ impl Client {
             }
             let kept = connection.served > 0 && self.endpoints[endpoint].keeps && self.retry_stale;
             let fresh = if kept { FRESH_WHERE_KEPT } else { FRESH };
-            if cx.now().saturating_since(connection.rested) <= fresh {
+            let looked_at = cx.now().saturating_since(connection.looked_at) <= FRESH_LOOK;
+            if looked_at || cx.now().saturating_since(connection.rested) <= fresh {
                 return Some(stream);
             }
             self.readable(stream, cx);
@@ -294,3 +295,5 @@ const OPEN_BEHIND_EVERY: Span = Span::from_millis(1);
 const FRESH: Span = Span::from_micros(100);
 /// The same where the endpoint keeps its connections: far less than any server's patience with an idle one.
 const FRESH_WHERE_KEPT: Span = Span::from_millis(10);
+/// A look this long ago, in a rehearsal, is as good as one now: what came since, the reactor has been told.
+const FRESH_LOOK: Span = Span::from_micros(500);

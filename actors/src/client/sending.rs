@@ -3,7 +3,6 @@
 use std::io::{self, IoSlice};
 
 use takt_engine::{Close, StreamId};
-use takt_wire::Ask;
 
 use super::connection::State;
 use super::failure::{Fault, Loss};
@@ -21,23 +20,21 @@ impl Client {
         };
         let Some(connection) = self.connections.get_mut(stream) else { return };
         let request = flight.request;
+        let mut samples = route.samples.borrow_mut();
+        let prepared = samples.request_for(&request, connection.endpoint);
+        prepared.patch_id(&request.id.hex());
+        let bytes = prepared.bytes();
+        connection.answer.begin(route.ask(bytes));
+        if self.rehearsing {
+            drop(samples);
+            return self.rehearsed(key, Some(stream), cx);
+        }
+        connection.state = State::Busy(key);
         flight.place = Place::On(stream);
         flight.reused = connection.served > 0;
         let times = &mut flight.times;
         times.acquired = Some(cx.now().max(request.issued));
         (times.connect, times.tls) = connection.waited_for(request.issued);
-        connection.state = State::Busy(key);
-
-        let mut samples = route.samples.borrow_mut();
-        let prepared = samples.request_for(&request, connection.endpoint);
-        prepared.patch_id(&request.id.hex());
-        let bytes = prepared.bytes();
-        connection.answer.begin(Ask {
-            api: route.api,
-            stream: route.stream,
-            keep_text: route.keep_text || route.hears,
-            no_body: bytes.starts_with(b"HEAD "),
-        });
         let sent = cx.stamp();
         let first_attempt = times.sent.is_none();
         times.sent.get_or_insert(sent);

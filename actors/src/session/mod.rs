@@ -124,6 +124,9 @@ pub struct SessionConfig {
     pub run_timeout: Option<Span>,
     /// Begins each phase together with the sessions of other reactors.
     pub together: Option<Member>,
+    /// Has the transport rehearse a request of a schedule so long before its moment, when nothing of the schedule was
+    /// due for twice as long: code and data have left the caches by then.
+    pub head_start: Option<Span>,
     /// Begin in the first turn; otherwise [`SessionMsg::Begin`] does.
     pub begin_at_once: bool,
     /// Fills in what the platform knows of the reactor's thread.
@@ -136,7 +139,7 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
-    /// `phases`, begun at once, with ten seconds of grace for a stop, no limits of time, no probe and no
+    /// `phases`, begun at once, with ten seconds of grace for a stop, no limits of time, no rehearsals, no probe and no
     /// hooks.
     #[must_use]
     pub fn new(phases: Vec<PhaseConfig>) -> Self {
@@ -147,6 +150,7 @@ impl SessionConfig {
             idle_timeout: None,
             run_timeout: None,
             together: None,
+            head_start: None,
             begin_at_once: true,
             probe: Box::new(|_| {}),
             on_completed: None,
@@ -186,6 +190,7 @@ pub(crate) struct Link {
     session_key: u64,
     publisher: SharedPublisher,
     issuer: Box<dyn SampleIssuer>,
+    head_start: Option<Span>,
     /// Requests in flight by phase, and all of them.
     in_flight: Vec<u64>,
     all_in_flight: u64,
@@ -219,6 +224,7 @@ impl Session {
             session_key: config.session_key,
             publisher,
             issuer,
+            head_start: config.head_start,
             in_flight,
             all_in_flight: 0,
         };

@@ -76,6 +76,21 @@ impl Pace for Hand<'_, '_> {
         self.cx.call_at(when, SessionMsg::Tick(self.issuer.id, token));
     }
 
+    fn rehearsal_for(&self, when: Nanos) -> Option<Nanos> {
+        let head_start = self.link.head_start?;
+        let rare = when.saturating_since(self.cx.now()) >= head_start + head_start;
+        rare.then(|| when.saturating_sub(head_start))
+    }
+
+    fn rehearse(&mut self, order: &mut Order, scheduled: Nanos) {
+        let ordinal = self.issuer.next();
+        let key = RequestKey { phase: self.issuer.id, ordinal };
+        let id = RequestId::new(self.link.session_key, key);
+        let (sample, issued) = (order.foresee(ordinal), self.cx.now());
+        let scheduled = Some(scheduled);
+        self.link.issuer.rehearse(Request { key, id, sample, scheduled, issued, turn: None });
+    }
+
     fn soon(&mut self, token: u64) {
         self.cx.call_soon(SessionMsg::Tick(self.issuer.id, token));
     }

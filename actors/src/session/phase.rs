@@ -126,6 +126,11 @@ impl PhaseIssuer {
         true
     }
 
+    /// The ordinal of the next request, as far as is known.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
     fn pass(&mut self, ordinal: u64) {
         self.next = ordinal + 1;
         if self.limits.requests == Some(self.next) {

@@ -11,20 +11,25 @@ pub struct Timed {
     arrivals: Box<dyn Arrivals>,
     order: Order,
     due: Nanos,
+    /// The next request was rehearsed.
+    rehearsed: bool,
 }
 
 impl Timed {
     /// Sends at `arrivals`, taking samples in `order`.
     #[must_use]
     pub fn new(arrivals: Box<dyn Arrivals>, order: Order) -> Self {
-        Self { arrivals, order, due: Nanos::ZERO }
+        Self { arrivals, order, due: Nanos::ZERO, rehearsed: false }
     }
 
     fn arm_next(&mut self, pace: &mut dyn Pace) {
         while let Some(offset) = self.arrivals.next() {
             self.due = pace.start() + offset;
             if !pace.elsewhere(self.due) {
-                return pace.at(self.due, 0);
+                if let Some(before) = pace.rehearsal_for(self.due) {
+                    pace.at(before, REHEARSE);
+                }
+                return pace.at(self.due, ISSUE);
             }
         }
         pace.finished();
@@ -36,9 +41,25 @@ impl Strategy for Timed {
         self.arm_next(pace);
     }
 
-    fn tick(&mut self, _token: u64, pace: &mut dyn Pace) {
-        if pace.issue_next(&mut self.order, Some(self.due)).is_some() {
-            self.arm_next(pace);
+    fn tick(&mut self, token: u64, pace: &mut dyn Pace) {
+        match token {
+            REHEARSE if pace.now() < self.due => {
+                self.rehearsed = true;
+                pace.rehearse(&mut self.order, self.due);
+            }
+            REHEARSE => {}
+            ARM => self.arm_next(pace),
+            _ if pace.issue_next(&mut self.order, Some(self.due)).is_none() => {}
+            // What is not needed for the write waits until that is done.
+            _ if std::mem::take(&mut self.rehearsed) => pace.soon(ARM),
+            _ => self.arm_next(pace),
         }
     }
 }
+
+/// A request is due.
+const ISSUE: u64 = 0;
+/// The next request is due in a moment.
+const REHEARSE: u64 = 1;
+/// The request that was due is on its way; the next is to be seen to.
+const ARM: u64 = 2;

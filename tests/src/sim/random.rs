@@ -22,6 +22,8 @@ pub enum Purpose {
     Patterns,
     /// Which phases are of conversations, and what these are.
     Talks,
+    /// How long before its moment a request is rehearsed.
+    Rehearsal,
 }
 
 /// A stream of chance.

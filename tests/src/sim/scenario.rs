@@ -38,6 +38,8 @@ pub struct Scenario {
     pub idle_timeout: Option<Span>,
     /// See [`takt_actors::SessionConfig`].
     pub run_timeout: Option<Span>,
+    /// See [`takt_actors::SessionConfig`].
+    pub head_start: Option<Span>,
     /// How records are received.
     pub records: Records,
 }
@@ -211,6 +213,8 @@ impl Scenario {
             records = Records { block_bytes: 512, refused: 950, overflow_blocks: c.size(0, 3) };
         }
         let stop_grace = c.span(Span::from_micros(1), Span::from_secs(10));
+        let mut rehearsal = Chance::new(seed, Purpose::Rehearsal);
+        let before = Span::from_nanos(rehearsal.magnitude(1, 1 << 24));
         let mut scenario = Self {
             seed,
             link,
@@ -221,6 +225,7 @@ impl Scenario {
             stop_grace,
             idle_timeout: None,
             run_timeout: None,
+            head_start: rehearsal.coin().then_some(before),
             records,
         };
         scenario.limit(c);
@@ -306,6 +311,7 @@ impl Scenario {
             stop_grace: Span::from_secs(10),
             idle_timeout: None,
             run_timeout: None,
+            head_start: None,
             records: Records { block_bytes: 32 << 10, refused: 0, overflow_blocks: ENOUGH },
         }
     }

@@ -155,6 +155,13 @@ impl Rig {
         self.client.issue(request);
     }
 
+    /// Rehearses the next request of phase 0.
+    pub(super) fn rehearse(&mut self) {
+        let request = self.next(PhaseId(0));
+        self.issued -= 1;
+        self.client.rehearse(request);
+    }
+
     /// Keeps so many requests of phase 0 ready, one to be issued for each answer.
     pub(super) fn then_issue(&mut self, count: usize) {
         for _ in 0..count {

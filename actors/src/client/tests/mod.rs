@@ -5,6 +5,7 @@ mod ending;
 mod making;
 mod pooling;
 mod random;
+mod rehearsal;
 
 use takt_record::{Completed, Outcome};
 use takt_time::Span;

@@ -26,6 +26,7 @@ enum Whim {
 #[derive(Clone, Debug)]
 enum Step {
     Issue(u16),
+    Rehearse,
     Cancel(u16),
     CancelAll,
     Pass(u64),
@@ -48,6 +49,7 @@ fn whim() -> impl Strategy<Value = Whim> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..2_u16).prop_map(Step::Issue),
+        4 => Just(Step::Rehearse),
         1 => (0..2_u16).prop_map(Step::Cancel),
         1 => Just(Step::CancelAll),
         6 => (0..2_000_u64).prop_map(Step::Pass),
@@ -127,6 +129,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Issue(phase) => rig.issue_in(PhaseId(phase)),
+                Step::Rehearse => rig.rehearse(),
                 Step::Cancel(phase) => rig.cancel(Cancel::Phase(PhaseId(phase))),
                 Step::CancelAll => rig.cancel(Cancel::All),
                 Step::Pass(n) => { rig.run(us(n)); }
@@ -174,6 +177,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Issue(phase) => rig.issue_in(PhaseId(phase)),
+                Step::Rehearse => rig.rehearse(),
                 Step::Cancel(phase) => rig.cancel(Cancel::Phase(PhaseId(phase))),
                 Step::CancelAll => {}
                 Step::Pass(n) => { rig.run(us(n)); }

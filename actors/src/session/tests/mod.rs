@@ -2,6 +2,7 @@
 
 mod conversations;
 mod limits;
+mod rehearsals;
 mod stops;
 mod together;
 
