@@ -179,8 +179,9 @@ impl Seen {
     }
 }
 
-/// Going to sleep and coming back costs about this much; a shorter sleep is not worth it.
-const LEAST_SLEEP: Span = Span::from_micros(5);
+/// A shorter sleep is not worth it: it saves little, and an answer that comes meanwhile wakes a halted core, which takes
+/// tens of microseconds that its stamp would count as the server's.
+const LEAST_SLEEP: Span = Span::from_micros(100);
 /// How long before a deadline `guard` stops polling: a poll takes about 0.23 us, with some events more.
 const GUARD_TAIL: Span = Span::from_nanos(700);
 /// The same for `spin`, where the exact instant is all that counts.

@@ -58,12 +58,13 @@ impl RunFold {
 
     /// How the session ended, if nothing more comes.
     pub(crate) fn state(&self) -> RunState {
+        let unknown = self.known_end.unwrap_or(RunState::Killed);
         match self.session {
-            flags if !flags.ended => RunState::Killed,
+            flags if !flags.ended => unknown,
             flags if flags.failed.is_some() => RunState::Failed,
             flags if flags.interrupted => RunState::Interrupted,
             // Whether all of it ended so is not known.
-            _ if self.left_out.is_some() => RunState::Killed,
+            _ if self.left_out.is_some() => unknown,
             _ => RunState::Complete,
         }
     }

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use takt_record::{
-    Counted, FailedBy, Fold, Health, PhaseEvent, PhaseId, Record, RequestKey, SessionEvent,
-    SessionPlan,
+    Counted, FailedBy, Fold, Health, PhaseEvent, PhaseId, Record, RequestKey, RunState,
+    SessionEvent, SessionPlan,
 };
 use takt_time::Nanos;
 
@@ -51,6 +51,8 @@ pub struct RunFold {
     pub(crate) partial: bool,
     /// Bytes of records that could not be read, if any could not.
     pub(crate) left_out: Option<u64>,
+    /// How the session ended, by somebody who was there.
+    pub(crate) known_end: Option<RunState>,
     /// Times at which the server was profiled.
     pub(crate) windows: Windows,
     streams: Streams,
@@ -82,6 +84,7 @@ impl RunFold {
             counted: Counted::Histograms,
             partial: false,
             left_out: None,
+            known_end: None,
             windows: Windows::default(),
             streams: Streams::default(),
             last_health: None,
@@ -131,6 +134,11 @@ impl RunFold {
     pub fn leave_out(&mut self, bytes: u64) {
         let before = self.left_out.unwrap_or(0);
         self.left_out = Some(before.saturating_add(bytes));
+    }
+
+    /// The session ended so, though its records may not say it.
+    pub fn ended_as(&mut self, state: RunState) {
+        self.known_end = Some(state);
     }
 
     /// The plan that it was made for.

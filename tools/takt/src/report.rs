@@ -72,7 +72,12 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
         warn(folder, &note, console);
         return Ok(beside(written, note, console));
     }
-    let folded = fold(folder, journals, exact, console).or_exit(Exit::Input)?;
+    let mut folded = fold(folder, journals, exact, console).or_exit(Exit::Input)?;
+    if exact
+        && let Some(known) = known.filter(|known| known.session_id == folded.fold.plan().session_id)
+    {
+        folded.fold.ended_as(known.state);
+    }
     let mut result = folded.fold.result(&verdict_limits(&folded.fold.plan().config));
     result.journal = Some(folded.note);
     opprof::attach(folder, &mut result, console);

@@ -180,6 +180,17 @@ fn a_run_that_ended_well_keeps_its_figures_and_says_what_its_journal_has_lost() 
             assert!(text.contains("the figures are those that the run wrote at its end"), "{text}");
             result["journal"]["left_out"] = json!([]);
             assert_eq!(result, wrote);
+            // Made again from what is left, the figures are not all, and how the run ended is known.
+            if at >= starts[0] {
+                let again = bench.takt(&["report", "out", "--exact", "--format", "json"]).exits(0);
+                let again: Value = serde_json::from_str(&again.stdout).unwrap();
+                assert_eq!(
+                    (&again["state"], &again["complete"]),
+                    (&json!("complete"), &json!(true))
+                );
+                let reasons = reasons(&again);
+                assert!(reasons.contains(&"records_left_out") && !reasons.contains(&"incomplete"));
+            }
             flip(&bench, last, at);
         }
         // Without the result nobody knows that the session ended.
