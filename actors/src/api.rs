@@ -28,7 +28,7 @@ pub trait Samples {
 
     /// The request that is asked for, for endpoint number `endpoint`: what the client sends. Samples whose
     /// requests depend on more than their index, such as a conversation, override it. Called once more
-    /// for a second attempt.
+    /// for a second attempt, and beforehand in a rehearsal of a request that may not come: calls are not to be counted.
     fn request_for(&mut self, asked: &Request, endpoint: usize) -> &mut PreparedRequest {
         self.request(asked.sample, endpoint)
     }

@@ -41,8 +41,8 @@ pub(super) struct Connection {
     pub(super) stood: Option<Nanos>,
     /// When its last answer ended; when it stood up, before the first.
     pub(super) rested: Nanos,
-    /// When it was last looked at ahead of a request.
-    pub(super) looked_at: Nanos,
+    /// When it was last looked at ahead of a request; `None` when it has answered since, or never.
+    pub(super) looked_at: Option<Nanos>,
     pub(super) answer: Answer,
     /// What a short write left over, and how far that has been written since.
     rest: Vec<u8>,
@@ -94,7 +94,7 @@ impl Connections {
         connection.began = now;
         connection.stood = None;
         connection.rested = now;
-        connection.looked_at = now;
+        connection.looked_at = None;
         connection.clear_rest();
     }
 
@@ -143,7 +143,7 @@ impl Connection {
             began: Nanos::ZERO,
             stood: None,
             rested: Nanos::ZERO,
-            looked_at: Nanos::ZERO,
+            looked_at: None,
             answer: Answer::new(ask, limits),
             rest: Vec::new(),
             rest_at: 0,

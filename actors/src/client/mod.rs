@@ -16,7 +16,8 @@
 //!
 //! What each file holds: [`pool`] an endpoint's idle connections, its line and its manners; [`opening`]
 //! making connections; [`sending`] and [`receiving`] the two directions; [`ending`] the end of requests;
-//! [`rehearsal`] what is done before a rare request is due; [`deadlines`] time-outs; [`failure`] what went wrong, in the words of the records.
+//! [`rehearsal`] what is done before a rare request is due; [`deadlines`] time-outs; [`failure`] what went wrong,
+//! in the words of the records.
 //!
 //! # Rules
 //!
@@ -27,7 +28,8 @@
 //!   at before it is used: servers that close after an answer do so within 12 to 56 us, so by then the close
 //!   has arrived and a look finds it; sooner, a look can prove nothing. Where the endpoint has answered on a used
 //!   connection, and closed none soon after an answer since, the look begins after 10 ms: it is a system call in
-//!   front of a send, and what is left to find are idle time-outs. Not so where nothing may be sent twice.
+//!   front of a send, and what is left to find are idle time-outs. A look in a rehearsal serves the send that follows. Neither
+//!   where nothing may be sent twice.
 //! - A server that says how long it keeps idle connections (`Keep-Alive: timeout=`) is taken at its word.
 //! - A request that dies before any byte of an answer, on a connection that had answered before, is sent once
 //!   more, on a connection of its own. Nothing else is ever sent twice: a server that drops a connection which it
@@ -184,22 +186,20 @@ impl Client {
         let endpoint = self.choose();
         let key = self.flights.insert(request, endpoint);
         self.endpoints[endpoint].in_flight += 1;
+        if !self.rehearsing {
+            self.time_runs(TimeOut::Request, request.issued, key, cx);
+            if request.turn.is_some() {
+                self.time_runs(TimeOut::Turn(request.key.phase.0), request.issued, key, cx);
+            }
+        }
         if self.endpoints[endpoint].waiting.is_empty()
             && let Some(stream) = self.take_idle(endpoint, cx)
         {
             self.send(key, stream, cx);
         } else if self.rehearsing {
-            self.rehearsed(key, None, cx);
+            self.rehearsed(key, None);
         } else {
             self.line_up(key, endpoint, cx);
-        }
-        if self.rehearsing {
-            return;
-        }
-        // Behind the write, which waits for nothing that can be done later.
-        self.time_runs(TimeOut::Request, request.issued, key, cx);
-        if request.turn.is_some() {
-            self.time_runs(TimeOut::Turn(request.key.phase.0), request.issued, key, cx);
         }
     }
 

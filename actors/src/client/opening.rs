@@ -27,12 +27,16 @@ impl Client {
             }
             let kept = connection.served > 0 && self.endpoints[endpoint].keeps && self.retry_stale;
             let fresh = if kept { FRESH_WHERE_KEPT } else { FRESH };
-            let looked_at = cx.now().saturating_since(connection.looked_at) <= FRESH_LOOK;
-            if looked_at || cx.now().saturating_since(connection.rested) <= fresh {
+            let looked_at = connection.looked_at.filter(|_| self.retry_stale);
+            let rehearsed = looked_at.is_some_and(|at| cx.now().saturating_since(at) <= FRESH_LOOK);
+            if rehearsed || cx.now().saturating_since(connection.rested) <= fresh {
                 return Some(stream);
             }
             self.readable(stream, cx);
-            if self.connections.state(stream) == Some(State::Idle) {
+            if let Some(connection) = self.connections.get_mut(stream)
+                && connection.state == State::Idle
+            {
+                connection.looked_at = (connection.served > 0).then_some(cx.now());
                 return Some(stream);
             }
         }
@@ -295,5 +299,6 @@ const OPEN_BEHIND_EVERY: Span = Span::from_millis(1);
 const FRESH: Span = Span::from_micros(100);
 /// The same where the endpoint keeps its connections: far less than any server's patience with an idle one.
 const FRESH_WHERE_KEPT: Span = Span::from_millis(10);
-/// A look this long ago, in a rehearsal, is as good as one now: what came since, the reactor has been told.
+/// A look in a rehearsal this long ago serves the send as well. A close that came since costs a second attempt at the most:
+/// it counts only where there is one.
 const FRESH_LOOK: Span = Span::from_micros(500);

@@ -71,6 +71,7 @@ impl Client {
         connection.served += 1;
         connection.kept = connection.answer.idle_timeout();
         connection.rested = at;
+        connection.looked_at = None;
         connection.state = State::Spent;
         let reusable = connection.answer.is_reusable() && connection.rest().is_empty();
         self.answered(key, ended, at, false);

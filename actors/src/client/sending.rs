@@ -15,6 +15,9 @@ impl Client {
     pub(super) fn send(&mut self, key: FlightKey, stream: StreamId, cx: &mut Cx<'_>) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(route) = self.phases.get(usize::from(flight.request.key.phase.0)) else {
+            if self.rehearsing {
+                return self.rehearsed(key, Some(stream));
+            }
             self.fail(key, Fault::no_route(), cx);
             return self.serve(stream, cx);
         };
@@ -27,7 +30,7 @@ impl Client {
         connection.answer.begin(route.ask(bytes));
         if self.rehearsing {
             drop(samples);
-            return self.rehearsed(key, Some(stream), cx);
+            return self.rehearsed(key, Some(stream));
         }
         connection.state = State::Busy(key);
         flight.place = Place::On(stream);

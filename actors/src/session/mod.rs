@@ -124,8 +124,8 @@ pub struct SessionConfig {
     pub run_timeout: Option<Span>,
     /// Begins each phase together with the sessions of other reactors.
     pub together: Option<Member>,
-    /// Has the transport rehearse a request of a schedule so long before its moment, when nothing of the schedule was
-    /// due for twice as long: code and data have left the caches by then.
+    /// Has the transport rehearse a request of a schedule so long before its moment, when twice as long or more is left
+    /// as its arrival is drawn: code and data have left the caches by then.
     pub head_start: Option<Span>,
     /// Begin in the first turn; otherwise [`SessionMsg::Begin`] does.
     pub begin_at_once: bool,

@@ -50,8 +50,8 @@ impl Strategy for Timed {
             REHEARSE => {}
             ARM => self.arm_next(pace),
             _ if pace.issue_next(&mut self.order, Some(self.due)).is_none() => {}
-            // What is not needed for the write waits until that is done.
-            _ if std::mem::take(&mut self.rehearsed) => pace.soon(ARM),
+            // What is not needed for the write waits until that is done: a timer's turn comes after it.
+            _ if std::mem::take(&mut self.rehearsed) => pace.at(pace.now(), ARM),
             _ => self.arm_next(pace),
         }
     }

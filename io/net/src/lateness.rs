@@ -104,6 +104,11 @@ impl Guard {
         Self { recent: Lateness::new(), since_halved: 0, cap, current: Self::WIDE.min(cap) }
     }
 
+    /// The longest that is allowed.
+    pub(crate) fn cap(&self) -> Span {
+        self.cap
+    }
+
     /// How long before a deadline to be awake.
     pub(crate) fn current(&self) -> Span {
         self.current

@@ -13,7 +13,8 @@ pub enum WaitMode {
     /// Sleeps until shortly before the deadline, then polls. The head start adapts to how late the
     /// kernel was seen to wake this thread, but is never more than `cap`.
     Guard {
-        /// The longest head start: what a send may cost in CPU time.
+        /// The longest head start. A sleep that would be shorter than that, or than 100 us, is not slept either, so a
+        /// send may cost twice as much in CPU time.
         cap: Span,
     },
     /// Never sleeps. Costs a core and is the most exact.

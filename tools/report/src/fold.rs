@@ -136,9 +136,10 @@ impl RunFold {
         self.left_out = Some(before.saturating_add(bytes));
     }
 
-    /// The session ended so, though its records may not say it.
-    pub fn ended_as(&mut self, state: RunState) {
+    /// The session ended so, and for this if it failed, though its records may not say it.
+    pub fn ended_as(&mut self, state: RunState, failed: Option<FailedBy>) {
         self.known_end = Some(state);
+        self.session.failed = self.session.failed.or(failed);
     }
 
     /// The plan that it was made for.

@@ -47,10 +47,9 @@ impl Journals {
             }
         }
         let session = |journal: &Journal| journal.reader.plan().session_id.clone();
-        let run = wrote
-            .map(|wrote| wrote.session_id.clone())
-            .filter(|run| files.iter().any(|file| session(file) == *run))
-            .or_else(|| files.first().map(session));
+        // A result says whose folder it is, whatever journal lies in it.
+        let run =
+            wrote.map(|wrote| wrote.session_id.clone()).or_else(|| files.first().map(session));
         let of_run = files.iter().find(|file| Some(session(file)) == run);
         let reactors = match of_run.map(|file| &file.reader.plan().config) {
             Some(config) => reactors(config),

@@ -27,6 +27,8 @@ pub(crate) struct Replay {
     body: BodyBuilder,
     prompt: String,
     request: PreparedRequest,
+    /// The call and the endpoint that `request` was made for: a rehearsal makes it, and the send finds it made.
+    made: (usize, usize),
 }
 
 impl Replay {
@@ -42,8 +44,15 @@ impl Replay {
     ) -> anyhow::Result<Self> {
         let texts = Texts::new(&recording, seed);
         let first = builders.first().context("an endpoint is needed")?.build(b"");
-        let mut replay =
-            Self { recording, texts, builders, body, prompt: String::new(), request: first };
+        let mut replay = Self {
+            recording,
+            texts,
+            builders,
+            body,
+            prompt: String::new(),
+            request: first,
+            made: (0, 0),
+        };
         replay.make(0, 0)?;
         Ok(replay)
     }
@@ -55,8 +64,10 @@ impl Replay {
 
     /// The request of the call at `index` for endpoint number `endpoint`.
     pub(crate) fn request(&mut self, index: usize, endpoint: usize) -> &mut PreparedRequest {
-        self.make(index, endpoint)
-            .expect("requests differ in text and a number from the first one");
+        if self.made != (index, endpoint) {
+            self.make(index, endpoint)
+                .expect("requests differ in text and a number from the first one");
+        }
         &mut self.request
     }
 
@@ -68,6 +79,7 @@ impl Replay {
         let prompt = Prompt::Text { text: &self.prompt, system: None };
         let body = self.body.build(&prompt, Some(&row))?;
         self.request = self.builders[endpoint].build(&body);
+        self.made = (index, endpoint);
         Ok(())
     }
 }

@@ -76,7 +76,7 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     if exact
         && let Some(known) = known.filter(|known| known.session_id == folded.fold.plan().session_id)
     {
-        folded.fold.ended_as(known.state);
+        folded.fold.ended_as(known.state, known.failed_by);
     }
     let mut result = folded.fold.result(&verdict_limits(&folded.fold.plan().config));
     result.journal = Some(folded.note);

@@ -155,9 +155,14 @@ impl Rig {
         self.client.issue(request);
     }
 
-    /// Rehearses the next request of phase 0.
+    /// Rehearses the next request, of phase 0.
     pub(super) fn rehearse(&mut self) {
-        let request = self.next(PhaseId(0));
+        self.rehearse_in(PhaseId(0));
+    }
+
+    /// Rehearses the next request, of `phase`.
+    pub(super) fn rehearse_in(&mut self, phase: PhaseId) {
+        let request = self.next(phase);
         self.issued -= 1;
         self.client.rehearse(request);
     }

@@ -261,6 +261,25 @@ fn what_is_not_of_the_run_is_in_no_figure_and_is_told() {
 }
 
 #[test]
+fn a_result_says_whose_folder_it_is_whatever_journal_lies_in_it() {
+    let bench = Bench::new();
+    let mock = Mock::start(&bench, &["--mode", "instant"]);
+    let (run, other) = (ended(&mock), ended(&mock));
+    let wrote = run.result();
+    let mut lost = Vec::new();
+    for number in [0, 1] {
+        std::fs::copy(file(&other, number), file(&run, number)).unwrap();
+        lost.push((number, 0, Some(std::fs::metadata(file(&run, number)).unwrap().len())));
+    }
+    let mut result = leaves_out(&run, &lost);
+    result["journal"]["left_out"] = json!([]);
+    assert_eq!(result, wrote);
+    run.takt(&["report", "out", "--exact"]).exits(2).says("another session");
+    std::fs::remove_file(run.path("out/result.json")).unwrap();
+    assert_eq!(leaves_out(&run, &[])["session_id"], other.result()["session_id"]);
+}
+
+#[test]
 fn a_journal_that_is_cut_between_two_blocks_is_told() {
     let bench = Bench::new();
     let mock = Mock::start(&bench, &["--mode", "instant"]);
