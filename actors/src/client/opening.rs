@@ -299,6 +299,6 @@ const OPEN_BEHIND_EVERY: Span = Span::from_millis(1);
 const FRESH: Span = Span::from_micros(100);
 /// The same where the endpoint keeps its connections: far less than any server's patience with an idle one.
 const FRESH_WHERE_KEPT: Span = Span::from_millis(10);
-/// A look in a rehearsal this long ago serves the send as well. A close that came since costs a second attempt at the most:
-/// it counts only where there is one.
+/// A look in a rehearsal this long ago serves the send as well. A close that came since costs a second attempt, so it
+/// counts only where there is one.
 const FRESH_LOOK: Span = Span::from_micros(500);

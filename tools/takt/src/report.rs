@@ -76,6 +76,14 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     if exact
         && let Some(known) = known.filter(|known| known.session_id == folded.fold.plan().session_id)
     {
+        if let Some(lost) = cut(known, &folded.note) {
+            console.warn(format!("{}/{lost}", folder.display()));
+            folded.fold.leave_out(lost.bytes.unwrap_or(0));
+            folded.note.left_out.push(lost);
+        }
+        if !folded.note.left_out.is_empty() {
+            folded.fold.set_partial();
+        }
         folded.fold.ended_as(known.state, known.failed_by);
     }
     let mut result = folded.fold.result(&verdict_limits(&folded.fold.plan().config));
@@ -98,23 +106,30 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     match wrote {
         Ok(Some(written)) if written.session_id == result.session_id => {
             let mut note = result.journal.unwrap_or_default();
-            let lost = written.journal.as_ref().map_or(0, |wrote| wrote.bytes);
-            let lost = lost.saturating_sub(note.bytes);
-            if lost == 0 {
+            if shorter_by(&written, &note) == 0 {
                 // A journal that stopped in the middle of a block was so when the run ended.
                 note.left_out.retain(|left_out| left_out.at == 0);
-            } else if note.left_out.is_empty() {
-                // Cut between two blocks: the rest is whole.
-                let (file, why) = (JOURNAL_FOLDER.to_owned(), "shorter than the run left it");
-                let left_out =
-                    LeftOut { file, at: note.bytes, bytes: Some(lost), why: why.to_owned() };
-                console.warn(format!("{}/{left_out}", folder.display()));
-                note.left_out.push(left_out);
+            } else if let Some(lost) = cut(&written, &note) {
+                console.warn(format!("{}/{lost}", folder.display()));
+                note.left_out.push(lost);
             }
             Ok(beside(written, note, console))
         }
         _ => scored(result),
     }
+}
+
+/// Bytes of the journal that the run had written and that were not read.
+fn shorter_by(written: &ResultDoc, read: &JournalNote) -> u64 {
+    written.journal.as_ref().map_or(0, |wrote| wrote.bytes).saturating_sub(read.bytes)
+}
+
+/// What was cut off between two blocks, which leaves nothing that is not whole: the run knew how long its journal was.
+fn cut(written: &ResultDoc, read: &JournalNote) -> Option<LeftOut> {
+    let bytes = Some(shorter_by(written, read)).filter(|&lost| lost > 0);
+    let (file, why) = (JOURNAL_FOLDER.to_owned(), "shorter than the run left it".to_owned());
+    let lost = LeftOut { file, at: read.bytes, bytes, why };
+    (bytes.is_some() && read.left_out.is_empty()).then_some(lost)
 }
 
 /// The result that the run wrote, with what `holds` says of its journal since.

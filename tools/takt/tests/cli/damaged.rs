@@ -291,6 +291,16 @@ fn a_journal_that_is_cut_between_two_blocks_is_told() {
     let left_out = &result["journal"]["left_out"][0];
     assert_eq!((&left_out["at"], &left_out["bytes"]), (&cut.into(), &(size - cut).into()));
     assert!(text.contains("journal: journal: shorter than the run left it"), "{text}");
+    // Made again from what is left, the figures say so too.
+    for at in [cut, starts[0]] {
+        File::options().write(true).open(file(&bench, 0)).unwrap().set_len(at).unwrap();
+        let exact = ["report", "out", "--exact", "--format", "json"];
+        let again = bench.takt(&exact).exits(0).says("shorter than the run left it").stdout;
+        let again: Value = serde_json::from_str(&again).unwrap();
+        assert_eq!(again["journal"]["left_out"][0]["at"], at);
+        assert_ne!(again["verdict"]["status"], "valid");
+        assert!(reasons(&again).contains(&"records_left_out"), "{:?}", reasons(&again));
+    }
 }
 
 #[test]
