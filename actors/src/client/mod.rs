@@ -28,8 +28,8 @@
 //!   at before it is used: servers that close after an answer do so within 12 to 56 us, so by then the close
 //!   has arrived and a look finds it; sooner, a look can prove nothing. Where the endpoint has answered on a used
 //!   connection, and closed none soon after an answer since, the look begins after 10 ms: it is a system call in
-//!   front of a send, and what is left to find are idle time-outs. A look in a rehearsal serves the send that follows. Neither
-//!   where nothing may be sent twice.
+//!   front of a send, and what is left to find are idle time-outs. A look in a rehearsal serves the send that
+//!   follows. Neither holds where nothing may be sent twice.
 //! - A server that says how long it keeps idle connections (`Keep-Alive: timeout=`) is taken at its word.
 //! - A request that dies before any byte of an answer, on a connection that had answered before, is sent once
 //!   more, on a connection of its own. Nothing else is ever sent twice: a server that drops a connection which it

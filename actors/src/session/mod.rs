@@ -126,7 +126,7 @@ pub struct SessionConfig {
     pub together: Option<Member>,
     /// Has the transport rehearse a request of a schedule so long before its moment, when twice as long or more is left
     /// as its arrival is drawn: code and data have left the caches by then.
-    pub head_start: Option<Span>,
+    pub rehearse_ahead: Option<Span>,
     /// Begin in the first turn; otherwise [`SessionMsg::Begin`] does.
     pub begin_at_once: bool,
     /// Fills in what the platform knows of the reactor's thread.
@@ -150,7 +150,7 @@ impl SessionConfig {
             idle_timeout: None,
             run_timeout: None,
             together: None,
-            head_start: None,
+            rehearse_ahead: None,
             begin_at_once: true,
             probe: Box::new(|_| {}),
             on_completed: None,
@@ -190,7 +190,7 @@ pub(crate) struct Link {
     session_key: u64,
     publisher: SharedPublisher,
     issuer: Box<dyn SampleIssuer>,
-    head_start: Option<Span>,
+    rehearse_ahead: Option<Span>,
     /// Requests in flight by phase, and all of them.
     in_flight: Vec<u64>,
     all_in_flight: u64,
@@ -224,7 +224,7 @@ impl Session {
             session_key: config.session_key,
             publisher,
             issuer,
-            head_start: config.head_start,
+            rehearse_ahead: config.rehearse_ahead,
             in_flight,
             all_in_flight: 0,
         };

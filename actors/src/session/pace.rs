@@ -77,9 +77,9 @@ impl Pace for Hand<'_, '_> {
     }
 
     fn rehearsal_for(&self, when: Nanos) -> Option<Nanos> {
-        let head_start = self.link.head_start?;
-        let rare = when.saturating_since(self.cx.now()) >= head_start + head_start;
-        rare.then(|| when.saturating_sub(head_start))
+        let rehearse_ahead = self.link.rehearse_ahead?;
+        let rare = when.saturating_since(self.cx.now()) >= rehearse_ahead + rehearse_ahead;
+        rare.then(|| when.saturating_sub(rehearse_ahead))
     }
 
     fn rehearse(&mut self, order: &mut Order, scheduled: Nanos) {

@@ -180,8 +180,7 @@ impl Seen {
 }
 
 /// `guard` takes no shorter sleep than this, or than its cap: it would save little, and answers that come meanwhile would be
-/// stamped tens of microseconds late, by a core that has to wake first. At 10,000 sends a second, where nearly every sleep
-/// is shorter, that made the 99th percentile of the TTFT's error 41 us instead of 52, for a quarter more CPU time.
+/// stamped tens of microseconds late, by a core that has to wake first. What it brings and costs: docs/BENCHMARKS.md.
 const LEAST_SLEEP: Span = Span::from_micros(100);
 /// How long before a deadline `guard` stops polling: a poll takes about 0.23 us, with some events more.
 const GUARD_TAIL: Span = Span::from_nanos(700);

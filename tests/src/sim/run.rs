@@ -119,7 +119,7 @@ pub fn run(scenario: &Scenario) -> Result<Ran, Box<Failed>> {
     session.stop_grace = scenario.stop_grace;
     session.idle_timeout = scenario.idle_timeout;
     session.run_timeout = scenario.run_timeout;
-    session.head_start = scenario.head_start;
+    session.rehearse_ahead = scenario.rehearse_ahead;
     session.begin_at_once = warm.is_none();
     let (session, outcome) = Session::new(session, transport, publisher.clone());
     let session = client.spawn(session, MAILBOX);

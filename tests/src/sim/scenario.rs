@@ -39,7 +39,7 @@ pub struct Scenario {
     /// See [`takt_actors::SessionConfig`].
     pub run_timeout: Option<Span>,
     /// See [`takt_actors::SessionConfig`].
-    pub head_start: Option<Span>,
+    pub rehearse_ahead: Option<Span>,
     /// How records are received.
     pub records: Records,
 }
@@ -225,7 +225,7 @@ impl Scenario {
             stop_grace,
             idle_timeout: None,
             run_timeout: None,
-            head_start: rehearsal.coin().then_some(before),
+            rehearse_ahead: rehearsal.coin().then_some(before),
             records,
         };
         scenario.limit(c);
@@ -311,7 +311,7 @@ impl Scenario {
             stop_grace: Span::from_secs(10),
             idle_timeout: None,
             run_timeout: None,
-            head_start: None,
+            rehearse_ahead: None,
             records: Records { block_bytes: 32 << 10, refused: 0, overflow_blocks: ENOUGH },
         }
     }

@@ -146,7 +146,7 @@ fn spawn(
         idle_timeout: work.idle_timeout,
         run_timeout: work.run_timeout,
         together: work.together.map(|(_, member, _)| member),
-        head_start: (work.wait != WaitMode::Park).then_some(HEAD_START),
+        rehearse_ahead: (work.wait != WaitMode::Park).then_some(REHEARSE_AHEAD),
         begin_at_once: false,
         probe: Box::new(move |health| probe(&accounts, work.fold.get(), health)),
         on_completed: None,
@@ -197,7 +197,7 @@ fn record_failure(publisher: &SharedPublisher) {
 /// How long the recorder may take for what was still to be written when the reactor ended.
 const DRAIN_PATIENCE: Span = Span::from_secs(60);
 /// How long before its moment a rare request is rehearsed: twice what that takes with nothing in the caches.
-const HEAD_START: Span = Span::from_micros(100);
+const REHEARSE_AHEAD: Span = Span::from_micros(100);
 /// Requests that a strategy issues between two turns of the client, at the most.
 const BURST: usize = 4_096;
 /// Answers that can be under way to the session at once: those of all requests in flight.

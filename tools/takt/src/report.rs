@@ -73,9 +73,7 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
         return Ok(beside(written, note, console));
     }
     let mut folded = fold(folder, journals, exact, console).or_exit(Exit::Input)?;
-    if exact
-        && let Some(known) = known.filter(|known| known.session_id == folded.fold.plan().session_id)
-    {
+    if exact && let Some(known) = known {
         if let Some(lost) = cut(known, &folded.note) {
             console.warn(format!("{}/{lost}", folder.display()));
             folded.fold.leave_out(lost.bytes.unwrap_or(0));
@@ -102,9 +100,9 @@ fn read(args: &ReportArgs, console: &Console) -> Result<ResultDoc, Failure> {
     if whole || exact {
         return scored(result);
     }
-    // A result of another run, or one that cannot be read, is no witness.
+    // A result that cannot be read is no witness.
     match wrote {
-        Ok(Some(written)) if written.session_id == result.session_id => {
+        Ok(Some(written)) => {
             let mut note = result.journal.unwrap_or_default();
             if shorter_by(&written, &note) == 0 {
                 // A journal that stopped in the middle of a block was so when the run ended.

@@ -52,6 +52,30 @@ fn a_look_is_not_renewed_by_rehearsals_that_trust_it() {
 }
 
 #[test]
+fn a_look_counts_for_nothing_once_an_answer_has_come() {
+    let mut rig = Rig::new(|_| {});
+    rig.issue();
+    rig.issue();
+    rig.run(ms(1));
+    rig.rehearse();
+    rig.run(us(100));
+    rig.issue();
+    rig.issue();
+    rig.run(us(1));
+    // The one that was looked at is the first to be used. The other is closed behind its answer, so that the endpoint
+    // counts as one that may do so with any.
+    let [looked_at, other] = [2, 3].map(|nth| rig.net().asked[nth].connection);
+    rig.net().act(other, Act::End(us(70)));
+    rig.run(us(200));
+    assert_eq!((rig.answers().len(), rig.net().open()), (4, 1));
+    rig.net().act(looked_at, Act::End(Span::ZERO));
+    rig.issue();
+    rig.net().pass_silently();
+    rig.run(ms(5));
+    assert_eq!(told(&rig).last().expect("ended"), "4 ok");
+}
+
+#[test]
 fn where_nothing_is_sent_twice_or_nothing_was_answered_the_send_has_its_own_look() {
     let mut rig = Rig::new(|config| config.retry_stale = false);
     check(&mut rig, "ok");

@@ -12,8 +12,7 @@ impl Arrivals for At {
     }
 }
 
-/// What was rehearsed of arrivals at `due`, with a head start of 100 us, and what was sent: microsecond, ordinal and
-/// sample of each.
+/// What was rehearsed, 100 us ahead, of arrivals at `due`, and what was sent: microsecond, ordinal and sample of each.
 fn ran(due: &[u64], share: Share) -> [Vec<(u64, u64, u32)>; 2] {
     let order =
         Order::without_replacement(100, crate::random::stream(3, crate::random::Purpose::Order));
@@ -21,8 +20,8 @@ fn ran(due: &[u64], share: Share) -> [Vec<(u64, u64, u32)>; 2] {
     let mut phase = PhaseConfig::new("p", strategy, 100);
     phase.limits.duration = Some(Span::from_secs(1));
     phase.share = share;
-    let head_start = Some(Span::from_micros(100));
-    let config = SessionConfig { head_start, ..config(vec![phase]) };
+    let rehearse_ahead = Some(Span::from_micros(100));
+    let config = SessionConfig { rehearse_ahead, ..config(vec![phase]) };
     let ran = run_planned(config, |_| Plan::Answer(Span::from_millis(5)), &[]);
     let seen = ran.seen.borrow();
     [&seen.rehearsed, &seen.requests].map(|which| {

@@ -202,6 +202,24 @@ fn a_run_that_ended_well_keeps_its_figures_and_says_what_its_journal_has_lost() 
     }
 }
 
+#[test]
+fn why_a_run_failed_is_known_though_the_records_of_its_end_are_lost() {
+    let bench = Bench::new();
+    let mock = Mock::start(&bench, &["--ttft", "600s"]);
+    let idle = "limits.endpoint_response_idle_timeout=300ms";
+    bench.run(&mock.url(), &["--concurrency", "2", "--requests", "10", "--set", idle]).exits(4);
+    // Only the head and the first block are left.
+    let starts = starts(&bench, 0);
+    File::options().write(true).open(file(&bench, 0)).unwrap().set_len(starts[1]).unwrap();
+    let again = bench.takt(&["report", "out", "--exact", "--format", "json"]).exits(0).stdout;
+    let again: Value = serde_json::from_str(&again).unwrap();
+    let ended = (&again["state"], &again["failed_by"], &again["complete"]);
+    assert_eq!(ended, (&"failed".into(), &"endpoint_idle".into(), &false.into()));
+    let verdict = &again["verdict"];
+    assert_eq!(verdict["status"], "invalid");
+    assert!(verdict.to_string().contains("nothing came from the endpoint"), "{verdict}");
+}
+
 /// A run of two reactors that ended well.
 fn ended(mock: &Mock) -> Bench {
     let bench = Bench::new();
