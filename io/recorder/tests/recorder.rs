@@ -407,7 +407,10 @@ struct Brittle;
 
 impl Clean for Brittle {
     fn clean(&mut self, block: &Block) -> Option<Block> {
-        assert!(!block.bytes().contains(&b'!'), "no marks, please");
+        // Of the records, not of the bytes: those of a clock's hold any byte now and then.
+        let marked =
+            |record: Record<'_>| matches!(record, Record::Text(said) if said.text.contains('!'));
+        assert!(!block.iter().map_while(Result::ok).any(marked), "no marks, please");
         None
     }
 }
