@@ -12,8 +12,10 @@
 
 mod args;
 mod exchange;
+mod floor;
 mod usage;
 
 pub use args::{Args, BadArg};
 pub use exchange::{ANSWER_LEN, REQUEST_LEN, answer, message_len, request};
+pub use floor::{Floor, PATIENCE};
 pub use usage::{CpuTime, Spent};

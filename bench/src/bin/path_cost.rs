@@ -2,12 +2,13 @@
 //! that a busy machine disturbs nothing. `cargo xtask bench counts` does the counting.
 //!
 //! ```text
-//! path_cost --of message|timer|request|open|stream --count 100000
+//! path_cost --of message|timer|request|open|stream|served --count 100000
 //! ```
 //!
 //! `message` is a message from actor to actor and `timer` a timer armed and fired. `request` is a whole request of a
 //! closed loop, 64 in flight: session, strategy, client, one write, one read of a chat answer, its records packed.
 //! `open` is the same on a schedule, one request each 10 us. `stream` has sixteen tokens instead, each event read alone.
+//! `served` is a request to the instant server from one of 64 connections: one read, one write.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "addresses and answers are written below")]
 
@@ -23,11 +24,12 @@ use takt_actors::{
     Client, ClientConfig, Concurrency, Constant, EndpointTarget, Order, PhaseConfig, PhaseRoute,
     Samples, Session, SessionConfig, Strategy, Timed,
 };
-use takt_bench::{Args, BadArg};
+use takt_bench::{Args, BadArg, request};
 use takt_engine::{
     Actor, Addr, Close, Context, Host, ReadOutcome, Ready, StreamId, System, Target, Then,
     VirtualClock, Wake, Woken,
 };
+use takt_mock::{InstantConfig, Mode, Server, ServerConfig};
 use takt_record::{
     Block, BlockSink, Fold, InlineSink, Outcome, Publisher, PublisherConfig, Record,
     SharedPublisher,
@@ -52,7 +54,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             let strategy = Timed::new(Box::new(Constant::new(100_000.0)?), order());
             session(count, &whole(), false, strategy, Box::new(Again(None)))?
         }
-        _ => return Err(BadArg("--of is message, timer, request, open or stream".into()).into()),
+        "served" => served(count)?,
+        _ => {
+            let known = "--of is message, timer, request, open, stream or served";
+            return Err(BadArg(known.into()).into());
+        }
     };
     println!("{done} of {count}");
     Ok(())
@@ -143,6 +149,25 @@ fn session(
     Ok(outcome.take().map_or(0, |outcome| outcome.phases.iter().map(|phase| phase.issued).sum()))
 }
 
+/// The instant server, until it has answered so many.
+fn served(count: u64) -> Result<u64, Box<dyn Error>> {
+    let mut system = System::new(Canned::new(&[request("127.0.0.1:8000")]));
+    let listen = Target::tcp(([127, 0, 0, 1], 0).into());
+    let config = ServerConfig::new(listen, Mode::Instant(InstantConfig::default()));
+    let server = Server::new(config)?;
+    let capacity = server.mailbox_capacity();
+    system.spawn(server, capacity);
+    while system.host().writes < count {
+        let before = system.host().writes;
+        // The first turns take the connections in.
+        (0..8).try_for_each(|_| system.turn())?;
+        if system.host().writes == before {
+            return Err("the server does not answer".into());
+        }
+    }
+    Ok(system.host().writes)
+}
+
 fn order() -> Order {
     Order::sequential(SAMPLES)
 }
@@ -177,9 +202,11 @@ fn streamed() -> Vec<Vec<u8>> {
     std::iter::once(head).chain((0..16).map(token)).chain([end]).collect()
 }
 
-/// A host whose every connection answers each write with the same bytes, read by read.
+/// A host behind whose every connection somebody sends the same bytes after each write, read by read. To one that listens
+/// they come, [`IN_FLIGHT`] of them, and send first.
 struct Canned {
     now: Nanos,
+    writes: u64,
     answer: Vec<Vec<u8>>,
     /// What is left to be read of each connection: the number of the next read.
     next: Vec<usize>,
@@ -189,7 +216,15 @@ struct Canned {
 impl Canned {
     fn new(answer: &[Vec<u8>]) -> Self {
         let now = Nanos::from_nanos(1_000_000_000);
-        Self { now, answer: answer.to_vec(), next: Vec::new(), ready: VecDeque::new() }
+        let (next, ready) = (Vec::new(), VecDeque::new());
+        Self { now, writes: 0, answer: answer.to_vec(), next, ready }
+    }
+
+    /// A new connection, with so many reads behind it.
+    fn open(&mut self, read: usize) -> StreamId {
+        let stream = StreamId::new(self.next.len() as u32, 0);
+        self.next.push(read);
+        stream
     }
 }
 
@@ -215,14 +250,18 @@ impl Host for Canned {
     }
 
     fn connect(&mut self, _: &Target) -> io::Result<StreamId> {
-        let stream = StreamId::new(self.next.len() as u32, 0);
-        self.next.push(self.answer.len());
+        let stream = self.open(self.answer.len());
         self.ready.push_back(Ready::Connected(stream));
         Ok(stream)
     }
 
     fn listen(&mut self, _: &Target) -> io::Result<StreamId> {
-        Err(io::ErrorKind::Unsupported.into())
+        let listener = self.open(self.answer.len());
+        for _ in 0..IN_FLIGHT {
+            let stream = self.open(0);
+            self.ready.extend([Ready::Accepted { listener, stream }, Ready::Readable(stream)]);
+        }
+        Ok(listener)
     }
 
     fn local_addr(&self, _: StreamId) -> Option<SocketAddr> {
@@ -243,6 +282,7 @@ impl Host for Canned {
     }
 
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.writes += 1;
         self.next[stream.index()] = 0;
         self.ready.push_back(Ready::Readable(stream));
         Ok(bufs.iter().map(|buf| buf.len()).sum())

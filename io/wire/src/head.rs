@@ -106,11 +106,11 @@ pub(crate) fn response(
     };
     for header in head.headers.iter() {
         match header.name.len() {
-            8 if is(header, "location") => out.location = Some(header.value),
-            10 if is(header, "keep-alive") => keep_alive(header.value, &mut out),
-            11 if is(header, "retry-after") => out.retry_after = Some(header.value),
-            12 if is(header, "content-type") => out.content_type = content_type(header.value),
-            16 if is(header, "content-encoding") => {
+            8 if is(header, b"location") => out.location = Some(header.value),
+            10 if is(header, b"keep-alive") => keep_alive(header.value, &mut out),
+            11 if is(header, b"retry-after") => out.retry_after = Some(header.value),
+            12 if is(header, b"content-type") => out.content_type = content_type(header.value),
+            16 if is(header, b"content-encoding") => {
                 out.encoded |= !header.value.trim_ascii().eq_ignore_ascii_case(b"identity");
             }
             _ => common.look(header)?,
@@ -148,10 +148,10 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Parsed<RequestHead<'_>>, FramingEr
     let (mut id, mut expects_continue) = (None, false);
     for header in head.headers.iter() {
         match header.name.len() {
-            6 if is(header, "expect") => {
+            6 if is(header, b"expect") => {
                 expects_continue = header.value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
             }
-            12 if is(header, "x-request-id") => id = Some(header.value),
+            12 if is(header, b"x-request-id") => id = Some(header.value),
             _ => common.look(header)?,
         }
     }
@@ -232,13 +232,20 @@ impl Common {
 
     fn look(&mut self, header: &Header<'_>) -> Result<(), FramingError> {
         match header.name.len() {
-            10 if is(header, "connection") => {
+            10 if is(header, b"connection") => {
                 for token in tokens(header.value) {
                     self.close |= token.eq_ignore_ascii_case(b"close");
                     self.stay |= token.eq_ignore_ascii_case(b"keep-alive");
                 }
             }
-            14 if is(header, "content-length") => {
+            14 if is(header, b"content-length") => {
+                // Nearly always one number of digits alone.
+                if self.length.is_none()
+                    && let Some(length) = number(header.value)
+                {
+                    self.length = Some(length);
+                    return Ok(());
+                }
                 // A list of equal numbers is one number (RFC 9112, section 6.3).
                 for token in header.value.split(|&b| b == b',') {
                     let length = number(token.trim_ascii()).ok_or(FramingError::BadLength)?;
@@ -248,7 +255,7 @@ impl Common {
                     self.length = Some(length);
                 }
             }
-            17 if is(header, "transfer-encoding") => {
+            17 if is(header, b"transfer-encoding") => {
                 for token in tokens(header.value) {
                     if token.eq_ignore_ascii_case(b"chunked") {
                         self.transfer = Transfer::Chunked;
@@ -268,8 +275,11 @@ impl Common {
     }
 }
 
-fn is(header: &Header<'_>, name: &str) -> bool {
-    header.name.eq_ignore_ascii_case(name)
+/// Whether a header is called `name`, which is of small letters and hyphens. Without a branch for each byte: all that
+/// differ from `name` in that bit alone are capitals, or no byte of a name.
+fn is<const N: usize>(header: &Header<'_>, name: &[u8; N]) -> bool {
+    let given = <&[u8; N]>::try_from(header.name.as_bytes());
+    given.is_ok_and(|given| given.iter().zip(name).fold(0, |d, (g, n)| d | ((g | 0x20) ^ n)) == 0)
 }
 
 fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -117,15 +117,21 @@ impl Server {
     fn serve(&mut self, stream: StreamId, bytes: &[u8], at: Nanos, cx: &mut Cx<'_>) -> usize {
         let Some(connection) = self.connections.get(stream) else { return bytes.len() };
         let Connection { parser, output, job, ledger, stage, .. } = connection;
+        let gathers = self.site.is_instant();
+        let held = output.len();
         let mut page = Page {
-            out: &mut self.out,
+            out: if gathers { output } else { &mut self.out },
             data: &mut self.data,
-            held: output.len(),
+            held,
             ledger: ledger.as_deref_mut(),
             counts: &self.counts,
         };
         let mut used = 0;
-        while *stage == Stage::Open && job.is_none() && page.out.len() < OUT_MAX {
+        while used < bytes.len()
+            && *stage == Stage::Open
+            && job.is_none()
+            && page.out.len() < OUT_MAX
+        {
             match parser.next(&bytes[used..]) {
                 Ok(Step::Request { used: more, request }) => {
                     used += more;
@@ -176,8 +182,12 @@ impl Server {
         if *stage != Stage::Open {
             used = bytes.len();
         }
-        let generates = job.is_some();
-        self.flush(stream, cx);
+        let (generates, written) = (job.is_some(), page.out.len() > 0);
+        if !gathers {
+            self.flush(stream, cx);
+        } else if written {
+            self.write_soon(stream, cx);
+        }
         if generates {
             // Never before this call, nor before the request was there.
             self.queue(stream, at.max(cx.now()), cx);

@@ -134,6 +134,24 @@ impl Server {
         }
     }
 
+    /// Leaves what the connection holds to be written when its batch is read.
+    pub(crate) fn write_soon(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        if self.answered.is_empty() {
+            cx.addr().send(Task::Write.into());
+        }
+        self.answered.push(stream);
+    }
+
+    /// Writes what is held of a batch.
+    pub(crate) fn write_answers(&mut self, cx: &mut Cx<'_>) {
+        let mut answered = std::mem::take(&mut self.answered);
+        for stream in answered.drain(..) {
+            self.write_on(stream, cx);
+            self.rest(stream, cx);
+        }
+        self.answered = answered;
+    }
+
     /// Writes what is on the page, behind what is held.
     pub(crate) fn flush(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
         let Some(connection) = self.connections.get(stream) else { return self.out.clear() };
@@ -159,14 +177,18 @@ impl Server {
         if connection.output.is_empty() {
             return;
         }
-        let output = std::mem::take(&mut connection.output);
+        let mut output = std::mem::take(&mut connection.output);
         let Ok(written) = write(connection, &output, &mut self.sink, cx) else {
             return self.drop_connection(stream, Close::Reset, cx);
         };
         if written < output.len() {
+            output.drain(..written);
             connection.output = output;
-            connection.output.drain(..written);
             return;
+        }
+        if output.capacity() <= KEPT_OUTPUT_MAX {
+            output.clear();
+            connection.output = output;
         }
         if connection.job.as_ref().is_some_and(|job| job.timer.is_none()) {
             self.go_on(stream, cx.now(), cx);
@@ -240,5 +262,7 @@ fn write(
     Ok(written)
 }
 
+/// More room than this is not kept by a connection that holds nothing.
+const KEPT_OUTPUT_MAX: usize = 1 << 10;
 /// Bytes of a generation held for a client that does not read; beyond it nothing is generated.
 const BACKLOG_MAX: usize = 1 << 20;

@@ -265,6 +265,32 @@ fn what_is_asked_in_one_read_is_answered_in_one_write() {
 }
 
 #[test]
+fn of_many_that_are_ready_at_once_each_gets_its_answers() {
+    let mut rig = rig(instant());
+    let many = 100;
+    for number in 0..many {
+        rig.connect();
+        rig.send(number, post("/x", "", "{}"));
+        match number % 4 {
+            1 => rig.end(number),
+            2 => rig.send(number, post("/x", "", "{}").repeat(2)),
+            3 => rig.give_room(number, 10),
+            _ => {}
+        }
+    }
+    rig.run_to(MS);
+    (3..many).step_by(4).for_each(|number| rig.give_room(number, usize::MAX));
+    rig.run_to(2 * MS);
+    for number in 0..many {
+        let (answers, closed) = (rig.answers(number), rig.with(number, |pipe| pipe.closed));
+        assert_eq!(answers.len(), if number % 4 == 2 { 3 } else { 1 }, "{number}");
+        assert!(answers.iter().all(|answer| answer.complete), "{number}");
+        assert_eq!(closed.is_some(), number % 4 == 1, "{number}");
+    }
+    assert_eq!(rig.counts.requests(), 150);
+}
+
+#[test]
 fn any_number_of_pipelined_requests_is_answered() {
     let rig = ask(instant(), "GET / HTTP/1.1\r\n\r\n".repeat(50_000));
     assert_eq!(rig.answers(0).len(), 50_000);

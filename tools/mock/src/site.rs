@@ -73,6 +73,11 @@ impl Site {
         Self { service, faults, lacking, names, counts: Arc::default(), generations: 0 }
     }
 
+    /// Whether no answer has to wait for anything.
+    pub(crate) fn is_instant(&self) -> bool {
+        matches!(self.service, Service::Instant(_))
+    }
+
     /// Requests that may be in service at once.
     pub(crate) fn slots(&self) -> usize {
         match &self.service {
