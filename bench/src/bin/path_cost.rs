@@ -2,12 +2,12 @@
 //! that a busy machine disturbs nothing. `cargo xtask bench counts` does the counting.
 //!
 //! ```text
-//! path_cost --of message|timer|request|open|stream|served --count 100000
+//! path_cost --of message|timer|request|shared|open|stream|served --count 100000
 //! ```
 //!
 //! `message` is a message from actor to actor and `timer` a timer armed and fired. `request` is a whole request of a
 //! closed loop, 64 in flight: session, strategy, client, one write, one read of a chat answer, its records packed.
-//! `open` is the same on a schedule, one request each 10 us. `stream` has sixteen tokens instead, each event read alone.
+//! `shared` is one of those of two reactors that share a run and take turns. `open` is the same on a schedule, one request each 10 us. `stream` has sixteen tokens instead, each event read alone.
 //! `served` is a request to the instant server from one of 64 connections: one read, one write.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "addresses and answers are written below")]
@@ -21,8 +21,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use takt_actors::{
-    Client, ClientConfig, Concurrency, Constant, EndpointTarget, Order, PhaseConfig, PhaseRoute,
-    Samples, Session, SessionConfig, Strategy, Timed,
+    Claims, Client, ClientConfig, Concurrency, Constant, EndpointTarget, Order, OutcomeSlot,
+    PhaseConfig, PhaseRoute, Samples, Session, SessionConfig, Share, Strategy, Timed,
 };
 use takt_bench::{Args, BadArg, request};
 use takt_engine::{
@@ -54,9 +54,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             let strategy = Timed::new(Box::new(Constant::new(100_000.0)?), order());
             session(count, &whole(), false, strategy, Box::new(Again(None)))?
         }
+        "shared" => shared(count)?,
         "served" => served(count)?,
         _ => {
-            let known = "--of is message, timer, request, open, stream or served";
+            let known = "--of is message, timer, request, shared, open, stream or served";
             return Err(BadArg(known.into()).into());
         }
     };
@@ -127,26 +128,66 @@ fn session(
     strategy: impl Strategy + 'static,
     sink: Box<dyn BlockSink>,
 ) -> io::Result<u64> {
-    let mut system = System::new(Canned::new(answer));
-    let samples: Rc<RefCell<dyn Samples>> = Rc::new(RefCell::new(Prepared::new(stream)));
-    let route = PhaseRoute {
-        samples,
-        api: Api::OpenaiChat,
-        stream,
-        keep_text: false,
-        hears: false,
-        turn_timeout: None,
+    let mut one = One::new(answer, stream, phase(strategy).requests(count), sink);
+    one.system.run()?;
+    Ok(one.issued())
+}
+
+/// Two closed loops that take their requests from one count, turn by turn.
+fn shared(count: u64) -> Result<u64, Box<dyn Error>> {
+    let claims = Claims::default();
+    let one = || {
+        let mut phase = phase(Concurrency::new(order(), IN_FLIGHT / 2)).requests(count);
+        phase.share = Share::Claimed(claims.clone());
+        One::new(&whole(), false, phase, Box::new(Again(None)))
     };
-    let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
-    let target = EndpointTarget::new(Target::tcp(([127, 0, 0, 1], 1).into()));
-    let config = ClientConfig::new(vec![target], vec![route]);
-    let client = Client::spawn(&mut system, config, publisher.clone(), 1 << 16);
-    let phase = PhaseConfig::new("counted", strategy, SAMPLES).requests(count);
-    let (session, outcome) =
-        Session::new(SessionConfig::new(vec![phase]), Box::new(client), publisher);
-    system.spawn(session, 1 << 16);
-    system.run()?;
-    Ok(outcome.take().map_or(0, |outcome| outcome.phases.iter().map(|phase| phase.issued).sum()))
+    let mut two = [one(), one()];
+    while two.iter().any(|one| !one.system.is_stopped()) {
+        two.iter_mut().try_for_each(|one| one.system.turn())?;
+    }
+    let issued: Vec<u64> = two.iter().map(One::issued).collect();
+    if issued.iter().any(|issued| *issued < count / 3) {
+        return Err("one of the two did nearly all".into());
+    }
+    Ok(issued.iter().sum())
+}
+
+fn phase(strategy: impl Strategy + 'static) -> PhaseConfig {
+    PhaseConfig::new("counted", strategy, SAMPLES)
+}
+
+/// A reactor and its session.
+struct One {
+    system: System<Canned>,
+    outcome: OutcomeSlot,
+}
+
+impl One {
+    fn new(answer: &[Vec<u8>], stream: bool, phase: PhaseConfig, sink: Box<dyn BlockSink>) -> Self {
+        let mut system = System::new(Canned::new(answer));
+        let samples: Rc<RefCell<dyn Samples>> = Rc::new(RefCell::new(Prepared::new(stream)));
+        let route = PhaseRoute {
+            samples,
+            api: Api::OpenaiChat,
+            stream,
+            keep_text: false,
+            hears: false,
+            turn_timeout: None,
+        };
+        let publisher = SharedPublisher::new(Publisher::new(sink, PublisherConfig::default()));
+        let target = EndpointTarget::new(Target::tcp(([127, 0, 0, 1], 1).into()));
+        let config = ClientConfig::new(vec![target], vec![route]);
+        let client = Client::spawn(&mut system, config, publisher.clone(), 1 << 16);
+        let (session, outcome) =
+            Session::new(SessionConfig::new(vec![phase]), Box::new(client), publisher);
+        system.spawn(session, 1 << 16);
+        Self { system, outcome }
+    }
+
+    fn issued(&self) -> u64 {
+        let outcome = self.outcome.take();
+        outcome.map_or(0, |outcome| outcome.phases.iter().map(|phase| phase.issued).sum())
+    }
 }
 
 /// The instant server, until it has answered so many.

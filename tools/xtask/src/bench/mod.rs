@@ -10,12 +10,14 @@ mod counts;
 mod flags;
 mod machine;
 mod memory;
+mod open;
 mod options;
 mod own;
 mod peer;
 mod peers;
 mod plan;
 mod program;
+mod reactors;
 mod rounds;
 mod said;
 mod scale;
@@ -82,6 +84,18 @@ const BENCHES: &[Bench] = &[
         what: "cost and lateness over rates, connections and events of a stream",
         usage: scale::USAGE,
         ready: |words| Ok(ready(scale::Options::read(words)?, scale::run)),
+    },
+    Bench {
+        name: "open",
+        what: "a schedule kept at 100,000 a second, beside a bare loop that does nothing else",
+        usage: open::USAGE,
+        ready: |words| Ok(ready(open::Options::read(words)?, open::run)),
+    },
+    Bench {
+        name: "reactors",
+        what: "a request by one reactor, by two, and by two processes of one each",
+        usage: reactors::USAGE,
+        ready: |words| Ok(ready(reactors::Options::read(words)?, reactors::run)),
     },
     Bench {
         name: "memory",
@@ -154,9 +168,16 @@ fn line(name: &str, args: &str) -> String {
 /// `program` on one core; it is killed when this process ends, whatever ends it. What it starts itself is not,
 /// unless that begins with [`BOUND`] too.
 fn pinned(core: usize, program: &Path) -> Command {
+    let mut command = bound(Path::new("taskset"));
+    command.args(["-c", &core.to_string()]).arg(program);
+    command
+}
+
+/// `program` on any core; else as [`pinned`].
+fn bound(program: &Path) -> Command {
     let [setpriv, words @ ..] = BOUND;
     let mut command = Command::new(setpriv);
-    command.args(words).args(["taskset", "-c", &core.to_string()]).arg(program);
+    command.args(words).arg(program);
     command
 }
 

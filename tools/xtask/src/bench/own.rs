@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::spent::Spent;
-use super::{BOUND, machine, pinned, said, spent};
+use super::{bound, machine, pinned, said, spent};
 
 /// Builds takt and the floor, always together: cargo unites the features of what it builds at once, and every
 /// benchmark that runs takt has to measure the same program. What is built by itself ([`cargo`]) has the features
@@ -60,9 +60,8 @@ pub(super) struct Mock {
 
 impl Mock {
     pub(super) fn start(program: &Path, args: &[&str]) -> anyhow::Result<Self> {
-        let [setpriv, words @ ..] = BOUND;
-        let mut command = Command::new(setpriv);
-        command.args(words).arg(program).args(["mock", "--listen", "127.0.0.1:0"]).args(args);
+        let mut command = bound(program);
+        command.args(["mock", "--listen", "127.0.0.1:0"]).args(args);
         let mut process = Stopped(command.stdout(Stdio::piped()).spawn().context("starting takt")?);
         let stdout = process.0.stdout.take().context("the server has no output")?;
         let mut line = String::new();
@@ -96,23 +95,42 @@ impl Mock {
     }
 }
 
-/// A run of takt on core 0, and its result.
+/// A run of takt, and its result.
 pub(super) struct TaktRun {
     pub(super) spent: Spent,
     pub(super) result: Value,
 }
 
 impl TaktRun {
-    /// `takt run ARGS` against `server`; `more` are further flags of the user's. A request that fails is an error.
+    /// `takt run ARGS` on core 0 against `server`; `more` are further flags of the user's. A request that fails is an
+    /// error.
     pub(super) fn of(
         program: &Path,
         server: &Mock,
         args: &[&str],
         more: &[String],
     ) -> anyhow::Result<Self> {
+        Self::by(pinned(0, program), server, args, more)
+    }
+
+    /// The same, each thread on the core that takt's own flags give it, or the kernel.
+    pub(super) fn free(
+        program: &Path,
+        server: &Mock,
+        args: &[&str],
+        more: &[String],
+    ) -> anyhow::Result<Self> {
+        Self::by(bound(program), server, args, more)
+    }
+
+    fn by(
+        mut command: Command,
+        server: &Mock,
+        args: &[&str],
+        more: &[String],
+    ) -> anyhow::Result<Self> {
         let folder = Scratch::new()?;
         let out = folder.path().join("said.json");
-        let mut command = pinned(0, program);
         command
             .args(["run", "--url", &server.url, "--out", "out", "--format", "json", "--quiet"])
             .args(args)

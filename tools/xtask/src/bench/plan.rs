@@ -104,6 +104,12 @@ pub(super) const PLAN: &[Planned] = &[
     bench("wrk", "--rounds 7 --seconds 2 --patience PATIENCE", SHORT),
     further("wrk", "--rounds 7 --seconds 2 --api raw --patience PATIENCE"),
     bench("server", "--rounds 7 --seconds 2 --patience PATIENCE", SHORT),
+    bench("reactors", "--patience PATIENCE", "--rounds 1 --requests 20000 --patience 5"),
+    bench(
+        "open",
+        "--rounds 1 --patience PATIENCE",
+        "--seconds 2 --waits spin --rate 10000 --patience 5",
+    ),
     bench("peers", "", "--rounds 1 --requests 200"),
     bench(
         "scale",
