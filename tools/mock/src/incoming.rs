@@ -182,7 +182,7 @@ impl Server {
         if *stage != Stage::Open {
             used = bytes.len();
         }
-        let (generates, written) = (job.is_some(), page.out.len() > 0);
+        let (generates, written) = (job.is_some(), !page.out.is_empty());
         if !gathers {
             self.flush(stream, cx);
         } else if written {
