@@ -9,7 +9,8 @@
 //! floor_open --connect 127.0.0.1:8000 --rate 100000 --seconds 60 --connections 1024
 //! ```
 //!
-//! Prints one line of JSON: how many were sent, lateness by percentile, and the 99th percentile of each second, in us.
+//! Prints one line of JSON: how many were sent, lateness by percentile, and the 99th percentile of each second in which something
+//! was sent (null: nothing was), in us.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "a yardstick reads the clock itself")]
 
@@ -19,17 +20,17 @@ use std::time::{Duration, Instant};
 
 use mio::Events;
 use takt_actors::{Arrivals, Poisson, Purpose, stream};
-use takt_bench::{Args, BadArg, Floor, PATIENCE, Spent};
+use takt_bench::{Args, BadArg, Floor, PATIENCE};
 use takt_time::Span;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let plan = Plan::read(std::env::args().skip(1))?;
     let mut floor = Floor::open(plan.connect, plan.connections)?;
-    let mut schedule = Schedule::new(&plan)?;
-    let spent = Spent::start()?;
-    run(&mut floor, &plan, &mut schedule)?;
-    let line = spent.line("floor_open", plan.connections, schedule.late_ns.len() as u64)?;
-    println!("{},{}}}", line.trim_end_matches('}'), schedule.says());
+    let arrivals = Poisson::new(plan.rate, stream(1, Purpose::Arrivals))?;
+    let mut schedule = Schedule::new(Box::new(arrivals), plan.seconds);
+    let mut seen = Seen::with_room((plan.rate * plan.seconds * 1.1) as usize + 1024);
+    run(&mut floor, &plan, &mut schedule, &mut seen)?;
+    println!("{}", seen.line());
     Ok(())
 }
 
@@ -52,86 +53,108 @@ impl Plan {
             rate: args.take("rate")?.ok_or_else(|| missing("rate R"))?,
         };
         args.done()?;
+        if plan.connections == 0 {
+            return Err(BadArg("--connections must be 1 at least".into()));
+        }
         Ok(plan)
     }
 }
 
-/// When to send, and how late it was.
+/// When to send, from the start.
 struct Schedule {
-    arrivals: Poisson,
-    /// The next moment, from the start.
+    arrivals: Box<dyn Arrivals>,
+    /// The next moment.
     due: Option<Span>,
     end: Span,
-    /// Of each send, in the order of the schedule.
-    late_ns: Vec<u32>,
-    /// Of each whole second of the schedule, how many sends there were before its end.
-    seconds: Vec<usize>,
 }
 
 impl Schedule {
-    fn new(plan: &Plan) -> Result<Self, Box<dyn Error>> {
-        let arrivals = Poisson::new(plan.rate, stream(1, Purpose::Arrivals))?;
-        let end = Span::from_nanos((plan.seconds * 1e9) as u64);
-        let most = (plan.rate * plan.seconds * 1.1) as usize;
-        let late_ns = Vec::with_capacity(most + 1024);
-        let mut schedule = Self { arrivals, due: None, end, late_ns, seconds: Vec::new() };
+    fn new(arrivals: Box<dyn Arrivals>, seconds: f64) -> Self {
+        let mut schedule =
+            Self { arrivals, due: None, end: Span::from_nanos((seconds * 1e9) as u64) };
         schedule.draw();
-        Ok(schedule)
+        schedule
     }
 
     fn draw(&mut self) {
         self.due = self.arrivals.next().filter(|due| *due < self.end);
     }
+}
 
-    /// A send of what was due leaves `at`.
-    fn sent(&mut self, at: Span) {
-        let Some(due) = self.due else { return };
-        while due.as_nanos() >= (self.seconds.len() as u64 + 1) * 1_000_000_000 {
-            self.seconds.push(self.late_ns.len());
-        }
-        self.late_ns.push(u32::try_from(at.as_nanos() - due.as_nanos()).unwrap_or(u32::MAX));
-        self.draw();
+/// How late each send was, in the order of sending.
+#[derive(Default)]
+struct Seen {
+    late_ns: Vec<u64>,
+    /// Of each whole second, how many sends there were before its end.
+    seconds: Vec<usize>,
+}
+
+impl Seen {
+    /// With room for so many, whose memory has been touched.
+    fn with_room(most: usize) -> Self {
+        let mut late_ns = vec![1; most];
+        late_ns.clear();
+        Self { late_ns, seconds: Vec::new() }
     }
 
-    /// Percentiles of all, and the 99th of each second but an unfinished one.
-    fn says(&self) -> String {
-        let percentile = |late: &[u32], p: f64| {
-            let mut late = late.to_vec();
-            late.sort_unstable();
-            late.get((late.len() as f64 * p) as usize).map_or(0.0, |ns| f64::from(*ns) / 1e3)
+    /// What was `due` is sent `at`.
+    fn sent(&mut self, due: Span, at: Span) {
+        while at.as_nanos() >= (self.seconds.len() as u64 + 1) * 1_000_000_000 {
+            self.seconds.push(self.late_ns.len());
+        }
+        self.late_ns.push(at.as_nanos() - due.as_nanos());
+    }
+
+    fn line(&self) -> String {
+        let text = |late: &[u64], p: f64| {
+            percentile(late, p).map_or_else(|| "null".to_owned(), |us| us.to_string())
         };
         let ends = self.seconds.iter().copied().chain([self.late_ns.len()]);
         let starts = [0].into_iter().chain(self.seconds.iter().copied());
-        let each: Vec<String> = starts
-            .zip(ends)
-            .map(|(start, end)| percentile(&self.late_ns[start..end], 0.99).to_string())
-            .collect();
+        let seconds: Vec<String> =
+            starts.zip(ends).map(|(start, end)| text(&self.late_ns[start..end], 0.99)).collect();
         format!(
-            "\"lateness_us\":{{\"50\":{},\"99\":{}}},\"seconds_p99_us\":[{}]",
-            percentile(&self.late_ns, 0.5),
-            percentile(&self.late_ns, 0.99),
-            each.join(",")
+            r#"{{"program":"floor_open","requests":{},"lateness_us":{{"50":{},"99":{}}},"seconds_p99_us":[{}]}}"#,
+            self.late_ns.len(),
+            text(&self.late_ns, 0.5),
+            text(&self.late_ns, 0.99),
+            seconds.join(",")
         )
     }
 }
 
+/// The least value that so large a share of all is not above, in us; none of nothing.
+fn percentile(late_ns: &[u64], share: f64) -> Option<f64> {
+    let mut late = late_ns.to_vec();
+    late.sort_unstable();
+    let rank = (late.len() as f64 * share).ceil() as usize;
+    late.get(rank.max(1) - 1).map(|ns| *ns as f64 / 1e3)
+}
+
 /// The loop itself.
-fn run(floor: &mut Floor, plan: &Plan, schedule: &mut Schedule) -> Result<(), Box<dyn Error>> {
+fn run(
+    floor: &mut Floor,
+    plan: &Plan,
+    schedule: &mut Schedule,
+    seen: &mut Seen,
+) -> Result<(), Box<dyn Error>> {
     let mut events = Events::with_capacity(1024);
     let mut free: Vec<usize> = (0..plan.connections).collect();
     let began = Instant::now();
     let mut heard = began;
     while schedule.due.is_some() || free.len() < plan.connections {
-        send_due(floor, schedule, &mut free, began)?;
+        let now = send_due(floor, schedule, &mut free, began, seen)?;
         floor.poll(&mut events, Some(Duration::ZERO))?;
         for event in &events {
             let index = event.token().0;
             if floor.answered(index)? {
                 free.push(index);
             }
-            heard = send_due(floor, schedule, &mut free, began)?;
+            send_due(floor, schedule, &mut free, began, seen)?;
         }
-        if schedule.due.is_none() && heard.elapsed() > PATIENCE {
+        if !events.is_empty() || free.len() == plan.connections {
+            heard = now;
+        } else if now - heard > PATIENCE {
             return Err(format!("no answer for {PATIENCE:?}").into());
         }
     }
@@ -144,15 +167,52 @@ fn send_due(
     schedule: &mut Schedule,
     free: &mut Vec<usize>,
     began: Instant,
+    seen: &mut Seen,
 ) -> Result<Instant, Box<dyn Error>> {
     loop {
         let now = Instant::now();
         let at = Span::from_nanos((now - began).as_nanos() as u64);
-        if schedule.due.is_none_or(|due| due > at) {
-            return Ok(now);
-        }
+        let Some(due) = schedule.due.filter(|due| *due <= at) else { return Ok(now) };
         let Some(index) = free.pop() else { return Ok(now) };
-        schedule.sent(at);
         floor.send(index)?;
+        seen.sent(due, at);
+        schedule.draw();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use takt_actors::Constant;
+
+    #[test]
+    fn each_second_has_its_own_percentile_and_an_empty_one_has_none() {
+        let mut seen = Seen::with_room(8);
+        let ms = |ms: u64| Span::from_nanos(ms * 1_000_000);
+        for (due, at) in [(0, 1), (999, 1_000), (1_999, 1_999), (2_500, 4_100)] {
+            seen.sent(ms(due), ms(at));
+        }
+        let line = seen.line();
+        assert!(line.contains(r#""seconds_p99_us":[1000,1000,null,null,1600000]"#), "{line}");
+        assert!(line.contains(r#""requests":4,"lateness_us":{"50":1000,"99":1600000}"#), "{line}");
+    }
+
+    #[test]
+    fn a_percentile_is_a_value_that_was_seen() {
+        let late: Vec<u64> = (1..=100).map(|us| us * 1_000).collect();
+        assert_eq!(percentile(&late, 0.99), Some(99.0));
+        assert_eq!(percentile(&late[..1], 0.5), Some(1.0));
+        assert_eq!(percentile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_schedule_ends_in_front_of_its_end() {
+        let mut schedule = Schedule::new(Box::new(Constant::new(10.0).unwrap()), 0.5);
+        let mut moments = Vec::new();
+        while let Some(due) = schedule.due {
+            moments.push(due.as_nanos() / 1_000_000);
+            schedule.draw();
+        }
+        assert_eq!(moments, [100, 200, 300, 400]);
     }
 }

@@ -2,12 +2,13 @@
 //! that a busy machine disturbs nothing. `cargo xtask bench counts` does the counting.
 //!
 //! ```text
-//! path_cost --of message|timer|request|shared|open|stream|served --count 100000
+//! path_cost --of message|timer|request|raw|shared|open|stream|served --count 100000
 //! ```
 //!
 //! `message` is a message from actor to actor and `timer` a timer armed and fired. `request` is a whole request of a
 //! closed loop, 64 in flight: session, strategy, client, one write, one read of a chat answer, its records packed.
-//! `shared` is one of those of two reactors that share a run and take turns. `open` is the same on a schedule, one request each 10 us. `stream` has sixteen tokens instead, each event read alone.
+//! `raw` is the same with an answer in which nothing is looked for, `shared` is one of two reactors that share a run and take
+//! turns, `open` is on a schedule, one request each 10 us, and `stream` has sixteen tokens, each event read alone.
 //! `served` is a request to the instant server from one of 64 connections: one read, one write.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "addresses and answers are written below")]
@@ -48,16 +49,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let done = match of.as_str() {
         "message" => alone(Spin { left: count, by_timer: false })?,
         "timer" => alone(Spin { left: count, by_timer: true })?,
-        "request" => closed(count, &whole(), false)?,
-        "stream" => closed(count, &streamed(), true)?,
+        "request" => closed(count, &whole(), CHAT)?,
+        "raw" => closed(count, &whole(), RAW)?,
+        "stream" => closed(count, &streamed(), STREAM)?,
         "open" => {
             let strategy = Timed::new(Box::new(Constant::new(100_000.0)?), order());
-            session(count, &whole(), false, strategy, Box::new(Again(None)))?
+            session(count, &whole(), CHAT, strategy, Box::new(Again(None)))?
         }
         "shared" => shared(count)?,
         "served" => served(count)?,
         _ => {
-            let known = "--of is message, timer, request, shared, open, stream or served";
+            let known = "--of is message, timer, request, raw, shared, open, stream or served";
             return Err(BadArg(known.into()).into());
         }
     };
@@ -100,15 +102,15 @@ fn alone(spin: Spin) -> io::Result<u64> {
 }
 
 /// A closed loop of `count` requests, behind one of a few whose records are looked at: what fails costs something else.
-fn closed(count: u64, answer: &[Vec<u8>], stream: bool) -> Result<u64, Box<dyn Error>> {
+fn closed(count: u64, answer: &[Vec<u8>], asked: Asked) -> Result<u64, Box<dyn Error>> {
     let strategy = || Concurrency::new(order(), IN_FLIGHT);
     let seen = Rc::new(RefCell::new(Succeeded(0)));
     let few = 2 * u64::from(IN_FLIGHT);
-    session(few, answer, stream, strategy(), Box::new(InlineSink::new(seen.clone())))?;
+    session(few, answer, asked, strategy(), Box::new(InlineSink::new(seen.clone())))?;
     if seen.borrow().0 != few {
         return Err(format!("{} of {few} succeeded", seen.borrow().0).into());
     }
-    Ok(session(count, answer, stream, strategy(), Box::new(Again(None)))?)
+    Ok(session(count, answer, asked, strategy(), Box::new(Again(None)))?)
 }
 
 struct Succeeded(u64);
@@ -124,11 +126,11 @@ impl Fold for Succeeded {
 fn session(
     count: u64,
     answer: &[Vec<u8>],
-    stream: bool,
+    asked: Asked,
     strategy: impl Strategy + 'static,
     sink: Box<dyn BlockSink>,
 ) -> io::Result<u64> {
-    let mut one = One::new(answer, stream, phase(strategy).requests(count), sink);
+    let mut one = One::new(answer, asked, phase(strategy).requests(count), sink);
     one.system.run()?;
     Ok(one.issued())
 }
@@ -139,7 +141,7 @@ fn shared(count: u64) -> Result<u64, Box<dyn Error>> {
     let one = || {
         let mut phase = phase(Concurrency::new(order(), IN_FLIGHT / 2)).requests(count);
         phase.share = Share::Claimed(claims.clone());
-        One::new(&whole(), false, phase, Box::new(Again(None)))
+        One::new(&whole(), CHAT, phase, Box::new(Again(None)))
     };
     let mut two = [one(), one()];
     while two.iter().any(|one| !one.system.is_stopped()) {
@@ -149,7 +151,11 @@ fn shared(count: u64) -> Result<u64, Box<dyn Error>> {
     if issued.iter().any(|issued| *issued < count / 3) {
         return Err("one of the two did nearly all".into());
     }
-    Ok(issued.iter().sum())
+    let sum: u64 = issued.iter().sum();
+    if sum != count {
+        return Err(format!("{sum} of {count} were issued").into());
+    }
+    Ok(sum)
 }
 
 fn phase(strategy: impl Strategy + 'static) -> PhaseConfig {
@@ -163,13 +169,13 @@ struct One {
 }
 
 impl One {
-    fn new(answer: &[Vec<u8>], stream: bool, phase: PhaseConfig, sink: Box<dyn BlockSink>) -> Self {
+    fn new(answer: &[Vec<u8>], asked: Asked, phase: PhaseConfig, sink: Box<dyn BlockSink>) -> Self {
         let mut system = System::new(Canned::new(answer));
-        let samples: Rc<RefCell<dyn Samples>> = Rc::new(RefCell::new(Prepared::new(stream)));
+        let samples: Rc<RefCell<dyn Samples>> = Rc::new(RefCell::new(Prepared::new(asked.stream)));
         let route = PhaseRoute {
             samples,
-            api: Api::OpenaiChat,
-            stream,
+            api: asked.api,
+            stream: asked.stream,
             keep_text: false,
             hears: false,
             turn_timeout: None,
@@ -198,11 +204,11 @@ fn served(count: u64) -> Result<u64, Box<dyn Error>> {
     let server = Server::new(config)?;
     let capacity = server.mailbox_capacity();
     system.spawn(server, capacity);
+    let mut turns = 0;
     while system.host().writes < count {
-        let before = system.host().writes;
-        // The first turns take the connections in.
-        (0..8).try_for_each(|_| system.turn())?;
-        if system.host().writes == before {
+        system.turn()?;
+        turns += 1;
+        if turns > 100 + count {
             return Err("the server does not answer".into());
         }
     }
@@ -380,5 +386,15 @@ impl Samples for Prepared {
     }
 }
 
+/// How answers are read.
+#[derive(Clone, Copy)]
+struct Asked {
+    api: Api,
+    stream: bool,
+}
+
+const CHAT: Asked = Asked { api: Api::OpenaiChat, stream: false };
+const STREAM: Asked = Asked { api: Api::OpenaiChat, stream: true };
+const RAW: Asked = Asked { api: Api::Raw, stream: false };
 const SAMPLES: u32 = 16;
 const IN_FLIGHT: u32 = 64;

@@ -215,4 +215,4 @@ impl fmt::Debug for MioHost {
 }
 
 /// Events taken from the kernel at a time; more come with the next poll.
-const EVENTS: usize = 128;
+const EVENTS: usize = 1_024;

@@ -158,6 +158,16 @@ fn what_is_not_http_is_a_bad_head() {
 }
 
 #[test]
+fn an_answer_with_two_lengths_has_them_equal() {
+    for (second, ends) in [("5", true), ("4", false)] {
+        let head = format!("Content-Length: 5\r\nContent-Length: {second}");
+        let seen = check(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\nhello").as_bytes(), false);
+        let expect = (!ends).then_some(FramingError::BadLength);
+        assert_eq!(seen.error, expect, "{head}");
+    }
+}
+
+#[test]
 fn limits_hold_for_every_split() {
     let limits = Limits { head: 64, body: 4, event: 4 };
     let small = Setup { limits, no_body: false };

@@ -116,6 +116,35 @@ fn limits_hold() {
 }
 
 #[test]
+fn a_header_of_the_same_length_is_another_header() {
+    let near = "Accept-Charset: 7\r\nUser-Agent: close\r\nExpert: 100-continue\r\nY-Request-Id: 9\r\n\
+                Transfer-Encodinh: chunked\r\nContent\u{2e}Length: 9\r\n";
+    let wire = format!("POST / HTTP/1.1\r\n{near}CONTENT-length: 2\r\n\r\nok");
+    let (seen, error) = check(wire.as_bytes());
+    assert_eq!(error, None);
+    assert_eq!(seen, [("POST".into(), "/".into(), None, b"ok".to_vec(), true)]);
+}
+
+#[test]
+fn lengths_that_differ_are_an_error_wherever_they_stand() {
+    let bad = Some(FramingError::BadLength);
+    for (lengths, expect) in [
+        ("Content-Length: 2\r\nContent-Length: 2", None),
+        ("Content-Length: 2, 2", None),
+        ("Content-Length: 2\r\nContent-Length: 2,2", None),
+        ("Content-Length: 2\r\nContent-Length: 3", bad),
+        ("Content-Length: 2,3", bad),
+        ("Content-Length: 3\r\nContent-Length: 2,3", bad),
+        ("Content-Length: +2", bad),
+        ("Content-Length: ", bad),
+        ("Content-Length: 18446744073709551616", bad),
+    ] {
+        let wire = format!("POST / HTTP/1.1\r\n{lengths}\r\n\r\nok");
+        assert_eq!(check(wire.as_bytes()).1, expect, "{lengths}");
+    }
+}
+
+#[test]
 fn what_is_no_request_is_an_error() {
     for wire in
         ["hello\r\n\r\n", "GET / HTTP/2\r\n\r\n", "P / HTTP/1.1\r\nContent-Length: x\r\n\r\n"]

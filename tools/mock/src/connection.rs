@@ -17,7 +17,7 @@ pub(crate) struct Connection {
     pub(crate) input: Vec<u8>,
     /// When the last of it was read.
     pub(crate) input_at: Nanos,
-    /// Written by us and not taken by the socket.
+    /// Not written yet: the socket is full, or the batch is not read.
     pub(crate) output: Vec<u8>,
     /// The answer under way.
     pub(crate) job: Option<Box<Job>>,

@@ -117,12 +117,10 @@ impl Server {
     fn serve(&mut self, stream: StreamId, bytes: &[u8], at: Nanos, cx: &mut Cx<'_>) -> usize {
         let Some(connection) = self.connections.get(stream) else { return bytes.len() };
         let Connection { parser, output, job, ledger, stage, .. } = connection;
-        let gathers = self.site.is_instant();
-        let held = output.len();
         let mut page = Page {
-            out: if gathers { output } else { &mut self.out },
+            out: &mut self.out,
             data: &mut self.data,
-            held,
+            held: output.len(),
             ledger: ledger.as_deref_mut(),
             counts: &self.counts,
         };
@@ -182,11 +180,12 @@ impl Server {
         if *stage != Stage::Open {
             used = bytes.len();
         }
-        let (generates, written) = (job.is_some(), !page.out.is_empty());
-        if !gathers {
-            self.flush(stream, cx);
-        } else if written {
+        let generates = job.is_some();
+        let small = (1..=HELD_MAX).contains(&page.out.len());
+        if small && *stage == Stage::Open && self.site.is_instant() {
             self.write_soon(stream, cx);
+        } else {
+            self.flush(stream, cx);
         }
         if generates {
             // Never before this call, nor before the request was there.
@@ -200,6 +199,8 @@ impl Server {
 const READS_MAX: usize = 16;
 /// Bytes kept unparsed of a connection; beyond it nothing is read, and TCP holds the client back.
 const INPUT_MAX: usize = 64 << 10;
+/// Larger answers do not wait for others to be read: a connection has no more room of its own than this while it is fast.
+pub(crate) const HELD_MAX: usize = 1 << 10;
 /// Bytes of answers gathered for one write.
 const OUT_MAX: usize = 256 << 10;
 /// A larger body than this leaves no room behind in the parser.

@@ -7,6 +7,7 @@ use takt_time::{Nanos, Span};
 
 use crate::connection::{Connection, Service, Stage};
 use crate::hostile::End;
+use crate::incoming::HELD_MAX;
 use crate::page::Page;
 use crate::server::{Cx, Server, Sink, Task};
 
@@ -134,8 +135,11 @@ impl Server {
         }
     }
 
-    /// Leaves what the connection holds to be written when its batch is read.
+    /// Leaves what is on the page to be written when its batch is read; nothing may be held before it.
     pub(crate) fn write_soon(&mut self, stream: StreamId, cx: &mut Cx<'_>) {
+        let Some(connection) = self.connections.get(stream) else { return self.out.clear() };
+        debug_assert!(connection.output.is_empty(), "one that holds something is busy");
+        connection.output.append(&mut self.out);
         if self.answered.is_empty() {
             cx.addr().send(Task::Write.into());
         }
@@ -149,6 +153,7 @@ impl Server {
             self.write_on(stream, cx);
             self.rest(stream, cx);
         }
+        debug_assert!(self.answered.is_empty(), "writing answers makes no answer");
         self.answered = answered;
     }
 
@@ -186,7 +191,7 @@ impl Server {
             connection.output = output;
             return;
         }
-        if output.capacity() <= KEPT_OUTPUT_MAX {
+        if output.capacity() <= HELD_MAX {
             output.clear();
             connection.output = output;
         }
@@ -262,7 +267,5 @@ fn write(
     Ok(written)
 }
 
-/// More room than this is not kept by a connection that holds nothing.
-const KEPT_OUTPUT_MAX: usize = 1 << 10;
 /// Bytes of a generation held for a client that does not read; beyond it nothing is generated.
 const BACKLOG_MAX: usize = 1 << 20;

@@ -1,9 +1,9 @@
 //! The server as an actor.
 //!
 //! One buffer for reading and one for writing serve all connections; a connection keeps bytes of its own
-//! only while a socket is full or a request waits behind another. What several requests in one read are
-//! answered with leaves in one write; in `instant`, the answers to what was ready at once leave when all of that is read, as a
-//! client's do, which takes less of the processor than going back and forth.
+//! only while a socket is full, a request waits behind another, or a small answer for its batch. What several requests in one
+//! read are answered with leaves in one write. In `instant`, the small answers to a batch of what is ready leave when all of
+//! the batch is read, as a client's requests do: that takes less of the processor than going back and forth.
 //!
 //! A connection's answers leave in the order of its requests, so it has one generation under way at most,
 //! and nothing of what comes behind it is parsed before that is done. Slots are given first come first
@@ -43,7 +43,7 @@ pub struct Server {
     pub(crate) waiting: VecDeque<StreamId>,
     /// A message to admit them is under way.
     pub(crate) admitting: bool,
-    /// Connections whose answers leave when the reads of their batch are done; a message is under way while there are any.
+    /// Connections whose answers wait for the batch to be read; a message is under way while there are any.
     pub(crate) answered: Vec<StreamId>,
     /// What was read last.
     pub(crate) buf: Vec<u8>,

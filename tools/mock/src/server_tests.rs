@@ -291,6 +291,40 @@ fn of_many_that_are_ready_at_once_each_gets_its_answers() {
 }
 
 #[test]
+fn small_answers_wait_until_their_batch_is_read() {
+    let get = "GET / HTTP/1.1\r\n\r\n";
+    let large = get.repeat(10);
+    let leaving = post("/x", "Connection: close\r\n", "{}");
+    for (asked, together) in [(get, true), (large.as_str(), false), (leaving.as_str(), false)] {
+        let mut rig = rig(instant());
+        for _ in 0..20 {
+            rig.connect();
+        }
+        rig.run_to(0);
+        (0..20).for_each(|number| rig.send(number, asked));
+        rig.run_to(MS);
+        let expect =
+            if together { [[false; 20], [true; 20]].concat() } else { [false, true].repeat(20) };
+        assert_eq!(rig.calls(), expect, "{asked}");
+    }
+}
+
+#[test]
+fn a_client_that_goes_before_its_answer_is_written_costs_no_other_its_own() {
+    let mut rig = rig(instant());
+    for number in 0..3 {
+        rig.connect();
+        rig.send(number, post("/x", "", "{}"));
+    }
+    rig.reset_when_read(1);
+    rig.run_to(MS);
+    let outcome = |number| (rig.answers(number).len(), rig.with(number, |pipe| pipe.closed));
+    let gone = Some((Nanos::ZERO, Close::Reset));
+    assert_eq!([0, 1, 2].map(outcome), [(1, None), (0, gone), (1, None)]);
+    assert_eq!(rig.counts.open(), 2);
+}
+
+#[test]
 fn any_number_of_pipelined_requests_is_answered() {
     let rig = ask(instant(), "GET / HTTP/1.1\r\n\r\n".repeat(50_000));
     assert_eq!(rig.answers(0).len(), 50_000);

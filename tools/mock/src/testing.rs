@@ -116,6 +116,8 @@ pub(crate) struct Pipe {
     to_server: VecDeque<u8>,
     ended: bool,
     broken: bool,
+    /// It breaks behind the next read.
+    breaks: bool,
     /// Bytes that the socket takes until the client reads.
     room: usize,
     was_full: bool,
@@ -131,6 +133,8 @@ struct World {
     limit: Nanos,
     at_limit: bool,
     pipes: Vec<Pipe>,
+    /// Whether each read or write so far was a write.
+    calls: Vec<bool>,
     events: Vec<Ready>,
     deaf: bool,
 }
@@ -194,6 +198,7 @@ impl Rig {
             to_server: VecDeque::new(),
             ended: false,
             broken: false,
+            breaks: false,
             room: usize::MAX,
             was_full: false,
             writes: Vec::new(),
@@ -215,6 +220,16 @@ impl Rig {
     /// The client resets.
     pub(crate) fn reset(&mut self, number: usize) {
         self.touch(number, |pipe| pipe.broken = true);
+    }
+
+    /// The client resets behind the next read.
+    pub(crate) fn reset_when_read(&mut self, number: usize) {
+        self.touch(number, |pipe| pipe.breaks = true);
+    }
+
+    /// Of each read and write so far, whether it was a write.
+    pub(crate) fn calls(&self) -> Vec<bool> {
+        self.world.borrow().calls.clone()
     }
 
     /// The socket takes `room` bytes from now on.
@@ -293,7 +308,9 @@ impl Host for TestHost {
     fn read(&mut self, stream: StreamId, buf: &mut [u8]) -> io::Result<ReadOutcome> {
         let world = &mut *self.0.borrow_mut();
         let at = world.now;
+        world.calls.push(false);
         let pipe = world.pipe(stream)?;
+        pipe.broken = pipe.breaks;
         let bytes = buf.len().min(pipe.to_server.len());
         for (place, byte) in buf.iter_mut().zip(pipe.to_server.drain(..bytes)) {
             *place = byte;
@@ -309,6 +326,7 @@ impl Host for TestHost {
     fn write(&mut self, stream: StreamId, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let world = &mut *self.0.borrow_mut();
         let now = world.now;
+        world.calls.push(true);
         let pipe = world.pipe(stream)?;
         let bytes: Vec<u8> = bufs.iter().flat_map(|buf| buf.to_vec()).collect();
         let taken = bytes.len().min(pipe.room);

@@ -145,3 +145,37 @@ fn instant_answers_have_a_truth_without_a_plan() {
         assert_eq!(truth.ended, Some(truth.arrived));
     }
 }
+
+#[test]
+fn an_instant_answer_that_does_not_fit_has_the_truth_of_its_last_byte() {
+    let (mut rig, told) = told_rig(instant());
+    rig.connect();
+    rig.give_room(0, 10);
+    rig.send(0, post("/x", "", "{}").repeat(2));
+    rig.run_to(100 * MS);
+    rig.give_room(0, usize::MAX);
+    rig.run_to(200 * MS);
+    let told = told.0.lock().unwrap();
+    let ended: Vec<_> = told.iter().map(|(truth, ..)| (truth.ended, truth.complete)).collect();
+    assert_eq!(ended, [(Some(Nanos::from_nanos(100 * MS)), true); 2]);
+}
+
+#[test]
+fn an_instant_answer_that_was_not_written_is_not_complete() {
+    let (mut gone, of_gone) = told_rig(instant());
+    gone.connect();
+    gone.send(0, post("/x", "", "{}"));
+    gone.reset_when_read(0);
+    gone.run_to(MS);
+    let (mut stopped, of_stopped) = told_rig(instant());
+    stopped.connect();
+    stopped.run_to(MS);
+    stopped.tell(ServerMsg::Stop);
+    stopped.send(0, post("/x", "", "{}"));
+    stopped.run_to(2 * MS);
+    assert!(stopped.is_stopped());
+    for told in [of_gone, of_stopped] {
+        let told = told.0.lock().unwrap();
+        assert_eq!((told.len(), told[0].0.complete, told[0].0.ended), (1, false, None));
+    }
+}

@@ -1,10 +1,10 @@
 //! How well a schedule is kept at a high rate, and what of that is the machine's: takt in turn with `floor_open`, a bare loop
 //! that keeps the same kind of schedule and does nothing else.
 //!
-//! Both spin on core 0, ahead of all others there, the server on core 1, all connections open beforehand. takt writes its journal
-//! and folds its result meanwhile, on any core. Whatever takes a core away for a millisecond makes a hundred sends late at this rate
-//! and two hundred more until they have been caught up with: two such moments are the 99th percentile of their second. So
-//! what counts is the median of the seconds, and the floor beside it says what the machine allows.
+//! Both run on core 0, ahead of all others there, the server on core 1, all connections open beforehand; the floor spins. takt
+//! writes its journal and folds its result meanwhile, on any core. Whatever takes a core away for a millisecond makes a
+//! hundred sends late at 100,000 a second, and two hundred more until they have been caught up with: a few such moments are the
+//! 99th percentile of their second. So what counts is the median of the seconds, and the floor says what the machine allows.
 
 use std::path::Path;
 
@@ -68,6 +68,8 @@ impl Options {
             Ok(())
         })?;
         (options.build, options.takt_flags) = (rest.build, rest.takt);
+        ensure!(options.seconds <= SECONDS_MOST, "--seconds {SECONDS_MOST} at most");
+        ensure!(!options.waits.is_empty(), "--waits: one at least");
         Ok(options)
     }
 }
@@ -162,7 +164,7 @@ fn floor(root: &Path, options: &Options, server: &Mock) -> anyhow::Result<Kept> 
         sent: number(&line["requests"])?,
         window_s: None,
         p50_us: number(&line["lateness_us"]["50"])?,
-        p99_us: series(&line["seconds_p99_us"], options.seconds)?,
+        p99_us: series(&line["seconds_p99_us"])?,
         others: spent.others,
         verdict: String::new(),
     })
@@ -184,7 +186,7 @@ fn by_takt(takt: &Path, options: &Options, wait: &str, server: &Mock) -> anyhow:
         sent: issued,
         window_s: run.phase("issue_window_s").as_f64(),
         p50_us: number(&run.phase("lateness_us")["p"]["50"])?,
-        p99_us: series(&run.phase("series")["lateness_p99_us"], options.seconds)?,
+        p99_us: series(&run.phase("series")["lateness_p99_us"])?,
         others: run.spent.others,
         verdict: run.verdict().to_owned(),
     })
@@ -194,13 +196,16 @@ fn number(value: &Value) -> anyhow::Result<f64> {
     value.as_f64().with_context(|| format!("{value} is no number"))
 }
 
-/// The first `seconds` of a series of a value a second: what comes behind them was not scheduled.
-fn series(values: &Value, seconds: u32) -> anyhow::Result<Vec<f64>> {
+/// A series of a value a second; one in which nothing was sent has none.
+fn series(values: &Value) -> anyhow::Result<Vec<f64>> {
     let values = values.as_array().context("there is no series of seconds")?;
-    let values: Vec<f64> = values.iter().take(seconds as usize).filter_map(Value::as_f64).collect();
+    let values: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
     ensure!(!values.is_empty(), "the series of seconds is empty");
     Ok(values)
 }
+
+/// takt's series has a value a second for so long.
+const SECONDS_MOST: u32 = 500;
 
 #[cfg(test)]
 mod tests {
@@ -209,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_row_has_the_median_second_and_the_extremes() {
-        let p99_us = series(&json!([30.0, 20.0, 9_000.0, null, 7.0]), 3).unwrap();
+        let p99_us = series(&json!([30.0, 20.0, 9_000.0, null])).unwrap();
         let kept = Kept {
             sent: 300.0,
             window_s: Some(2.9999),
@@ -224,8 +229,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_an_error() {
-        assert!(series(&json!([null]), 5).is_err() && series(&Value::Null, 5).is_err());
+        assert!(series(&json!([null])).is_err() && series(&Value::Null).is_err());
         assert!(number(&Value::Null).is_err());
-        assert!(Options::read(&["--rate".to_owned(), "0".to_owned()]).is_err());
+        for (flag, value) in [("--rate", "0"), ("--seconds", "600"), ("--waits", "")] {
+            assert!(Options::read(&[flag.to_owned(), value.to_owned()]).is_err(), "{flag} {value}");
+        }
     }
 }

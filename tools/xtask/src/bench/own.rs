@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -165,7 +166,10 @@ pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(super) fn new() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("takt-bench-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("takt-bench-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?;
         Ok(Self(path))
     }

@@ -2,11 +2,12 @@
 //!
 //! Where there are fewer cores than busy threads, more threads cost more whatever they do: so two reactors of one run are
 //! held against two runs of one reactor each, side by side, which share nothing. What the two reactors cost beyond those is the
-//! price of sharing: numbers claimed, phases begun together, results merged.
+//! price of sharing: numbers claimed, phases begun together, results merged. The starts are in it, of two runs two; of the
+//! hundred thousands of requests that a run has they are a hundredth at the most.
 
 use std::path::Path;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 
 use super::machine::Quiet;
 use super::own::{Mock, Scratch, build};
@@ -18,8 +19,8 @@ use super::{BOUND, bound, flags, said, spent, two_cores};
 pub(super) const USAGE: &str = "\
 usage: cargo xtask bench reactors [flags] [-- further flags of `takt run`]
 
-  --requests N      requests of a run (400000)
-  --connections N   connections, divided where there are two (64)
+  --requests N      requests, an even number (400000)
+  --connections N   connections, an even number (64)
   --rounds N        rounds, each all three in turn (5)
   --patience S      how long to wait for a quiet machine (30)
   --no-build        measure what is there";
@@ -57,7 +58,11 @@ impl Options {
             Ok(())
         })?;
         (options.build, options.takt_flags) = (rest.build, rest.takt);
-        ensure!(options.requests >= 2 && options.connections >= 2, "there is nothing to divide");
+        let halves = |number: u64| number.is_multiple_of(2);
+        ensure!(
+            halves(options.requests) && halves(options.connections),
+            "an odd number cannot be halved"
+        );
         Ok(options)
     }
 }
@@ -81,12 +86,9 @@ impl Division {
         }
     }
 
-    /// Of each process, how much of the load is its, in halves.
-    fn parts(self) -> &'static [u64] {
-        match self {
-            Self::One | Self::Reactors => &[2],
-            Self::Processes => &[1, 1],
-        }
+    /// How many runs there are.
+    fn runs(self) -> u64 {
+        if self == Self::Processes { 2 } else { 1 }
     }
 
     fn reactors(self) -> &'static str {
@@ -161,46 +163,44 @@ fn measure(
     server: &Mock,
 ) -> anyhow::Result<Cost> {
     let folder = Scratch::new()?;
-    let out = folder.path().join("said");
-    let part = |of: u64, halves: u64| (of * halves / 2).to_string();
-    let mut script = String::new();
-    for (number, halves) in division.parts().iter().enumerate() {
-        let words = [
-            &BOUND.join(" "),
-            &takt.display().to_string(),
-            "run --api raw --format json --quiet --url",
-            &server.url,
-            "--concurrency",
-            &part(options.connections, *halves),
-            "--requests",
-            &part(options.requests, *halves),
-            "--set",
-            &format!("engine.reactors={}", division.reactors()),
-            &format!("--out run{number}"),
-            &options.takt_flags.join(" "),
-            &format!("> said{number} &"),
-        ];
-        script.push_str(&words.join(" "));
-        script.push('\n');
-    }
-    script.push_str("wait\n");
+    let runs = division.runs();
+    let (connections, requests) =
+        ((options.connections / runs).to_string(), (options.requests / runs).to_string());
+    let reactors = format!("engine.reactors={}", division.reactors());
     let mut command = bound(Path::new("sh"));
-    command.args(["-c", &script]).current_dir(folder.path());
-    let began = std::time::Instant::now();
-    let spent = spent::run(&mut command, &out, || server.cpu_s())?;
-    let elapsed_s = began.elapsed().as_secs_f64();
-    let mut requests = 0.0;
-    for number in 0..division.parts().len() {
+    command
+        .args(["-c", SIDE_BY_SIDE, "sh", &runs.to_string()])
+        .args(BOUND)
+        .arg(takt)
+        .args(["run", "--url", &server.url, "--api", "raw", "--format", "json", "--quiet"])
+        .args(["--concurrency", &connections, "--requests", &requests, "--set", &reactors])
+        .args(&options.takt_flags)
+        .current_dir(folder.path());
+    let spent = spent::run(&mut command, &folder.path().join("out"), || server.cpu_s())?;
+    ensure!(spent.status.success(), "{} ended with {}", division.name(), spent.status);
+    let (mut count, mut per_s) = (0.0, 0.0);
+    for number in 1..=runs {
         let said = std::fs::read_to_string(folder.path().join(format!("said{number}")))?;
-        requests += said::by_takt(&said)?.requests;
+        let counted = said::by_takt(&said).with_context(|| format!("run {number}: {said}"))?;
+        count += counted.requests;
+        per_s += counted.per_s;
     }
     Ok(Cost {
-        all_us: spent.cpu.all_s() * 1e6 / requests,
-        user_us: spent.cpu.user_s * 1e6 / requests,
-        per_s: requests / elapsed_s,
+        all_us: spent.cpu.all_s() * 1e6 / count,
+        user_us: spent.cpu.user_s * 1e6 / count,
+        per_s,
         others: spent.others,
     })
 }
+
+/// Runs a command so often side by side, each with a folder of its own; fails when one does.
+const SIDE_BY_SIDE: &str = r#"
+runs=$1; shift; pids=
+while [ "$runs" -gt 0 ]; do
+    "$@" --out "run$runs" > "said$runs" & pids="$pids $!"; runs=$((runs - 1))
+done
+for pid in $pids; do wait "$pid" || exit 1; done
+"#;
 
 #[cfg(test)]
 mod tests {
@@ -221,10 +221,26 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_divided_whole() {
-        for division in Division::ALL {
-            assert_eq!(division.parts().iter().sum::<u64>(), 2, "{division:?}");
+    fn what_cannot_be_halved_is_refused() {
+        for flag in ["--connections", "--requests"] {
+            assert!(Options::read(&[flag.to_owned(), "65".to_owned()]).is_err(), "{flag}");
         }
-        assert!(Options::read(&["--connections".to_owned(), "1".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn runs_side_by_side_get_their_words_whole_and_a_failure_is_one() {
+        let folder = Scratch::new().unwrap();
+        let run = |words: &[&str]| {
+            let mut command = bound(Path::new("sh"));
+            command.args(["-c", SIDE_BY_SIDE, "sh", "2"]).args(words).current_dir(folder.path());
+            command.status().unwrap().success()
+        };
+        assert!(run(&["echo", "a b;c"]));
+        for number in ["1", "2"] {
+            let said =
+                std::fs::read_to_string(folder.path().join(format!("said{number}"))).unwrap();
+            assert_eq!(said, format!("a b;c --out run{number}\n"));
+        }
+        assert!(!run(&["sh", "-c", "test $2 = run1", "sh"]));
     }
 }
