@@ -12,7 +12,7 @@
 
 use takt_engine::StreamId;
 use takt_time::{Nanos, Span};
-use takt_wire::{Answer, Api, Ask, Limits};
+use takt_wire::{Answer, Api, Ask, LastHead, Limits};
 
 use super::flight::FlightKey;
 
@@ -21,6 +21,7 @@ use super::flight::FlightKey;
 pub(super) struct Connections {
     slots: Vec<Option<Box<Connection>>>,
     limits: Limits,
+    last_head: LastHead,
 }
 
 /// One connection, or the place where one was.
@@ -75,7 +76,7 @@ pub(super) enum For {
 
 impl Connections {
     pub(super) fn new(limits: Limits) -> Self {
-        Self { slots: Vec::new(), limits }
+        Self { slots: Vec::new(), limits, last_head: LastHead::default() }
     }
 
     /// Takes in a connection that is being made.
@@ -84,8 +85,9 @@ impl Connections {
         if self.slots.len() <= index {
             self.slots.resize_with(index + 1, || None);
         }
-        let limits = self.limits;
-        let connection = self.slots[index].get_or_insert_with(|| Box::new(Connection::new(limits)));
+        let (limits, last_head) = (self.limits, &self.last_head);
+        let new = || Box::new(Connection::new(limits, last_head.clone()));
+        let connection = self.slots[index].get_or_insert_with(new);
         connection.stream = Some(stream);
         connection.endpoint = endpoint;
         connection.state = State::Making(made);
@@ -131,7 +133,7 @@ impl Connections {
 }
 
 impl Connection {
-    fn new(limits: Limits) -> Self {
+    fn new(limits: Limits, last_head: LastHead) -> Self {
         // Any question will do: the first request asks its own.
         let ask = Ask { api: Api::Raw, stream: false, keep_text: false, no_body: false };
         Self {
@@ -144,7 +146,7 @@ impl Connection {
             stood: None,
             rested: Nanos::ZERO,
             looked_at: None,
-            answer: Answer::new(ask, limits),
+            answer: Answer::sharing(ask, limits, last_head),
             rest: Vec::new(),
             rest_at: 0,
         }

@@ -64,6 +64,7 @@ mod delta;
 mod framing;
 mod head;
 mod header;
+mod last_head;
 mod method;
 mod outcome;
 pub mod reader;
@@ -84,6 +85,7 @@ pub use delta::{BadJson, Delta, FinishReason, Kinds, Text, TextSink, Usage};
 pub use framing::{FramingError, Limits};
 pub use head::{ContentType, Framing, ResponseHead};
 pub use header::{HeaderError, check_header_name};
+pub use last_head::LastHead;
 pub use method::Method;
 pub use outcome::{CountedBy, FailKind, Failure, Form, Outcome, Stage};
 pub use reply::{

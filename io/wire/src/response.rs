@@ -13,6 +13,7 @@
 use crate::chunked::Chunked;
 use crate::framing::{FramingError, Limits};
 use crate::head::{self, Framing, ResponseHead};
+use crate::last_head::LastHead;
 
 /// Reads one answer after the other from a connection; [`ResponseParser::reset`] starts the next.
 #[derive(Clone, Debug)]
@@ -29,6 +30,7 @@ pub struct ResponseParser {
     body_bytes: u64,
     /// A head of which only a part has come.
     held: Vec<u8>,
+    last: LastHead,
 }
 
 /// A part of an answer.
@@ -55,6 +57,12 @@ impl ResponseParser {
     /// A parser at the start of an answer.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
+        Self::sharing(limits, LastHead::default())
+    }
+
+    /// The same, one of several that read the answers of like servers: none reads a head that another has just read.
+    #[must_use]
+    pub fn sharing(limits: Limits, last: LastHead) -> Self {
         Self {
             limits,
             state: State::Head,
@@ -64,6 +72,7 @@ impl ResponseParser {
             head_bytes: 0,
             body_bytes: 0,
             held: Vec::new(),
+            last,
         }
     }
 
@@ -173,7 +182,12 @@ impl ResponseParser {
             return self.check_head_len(0).map(|()| blank);
         }
         if self.held.is_empty() {
+            if let Some((len, head)) = self.last.find(input, self.no_body) {
+                self.enter(len, &head, sink)?;
+                return Ok(len);
+            }
             if let Some((len, head)) = head::response(input, self.no_body)? {
+                self.last.keep(&input[..len], self.no_body, &head);
                 self.enter(len, &head, sink)?;
                 return Ok(len);
             }

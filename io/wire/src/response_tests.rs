@@ -19,7 +19,15 @@ struct Seen {
 
 /// Feeds the slices in turn and then, if asked, the end of the connection.
 fn run<'a>(slices: impl IntoIterator<Item = &'a [u8]>, eof: bool, setup: Setup) -> Seen {
-    let mut parser = ResponseParser::new(setup.limits);
+    run_with(ResponseParser::new(setup.limits), slices, eof, setup)
+}
+
+fn run_with<'a>(
+    mut parser: ResponseParser,
+    slices: impl IntoIterator<Item = &'a [u8]>,
+    eof: bool,
+    setup: Setup,
+) -> Seen {
     parser.reset(setup.no_body);
     let mut seen = Seen::default();
     for slice in slices {
@@ -216,6 +224,31 @@ fn reset_forgets_half_a_head() {
     assert_eq!(seen.heads, [(204, ContentType::Absent)]);
 }
 
+#[test]
+fn a_head_like_the_last_one_says_the_same_and_another_says_its_own() {
+    let last = LastHead::default();
+    let read = |wire: &[u8], no_body| {
+        let mut parser = ResponseParser::sharing(Limits::default(), last.clone());
+        parser.reset(no_body);
+        let mut seen = Seen::default();
+        let used = parser.feed(wire, &mut |part| note(&mut seen, &part)).expect("an answer");
+        (seen.heads[0].0, seen.body, used, parser.is_reusable())
+    };
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+    let ok = format!("{head}okHTTP");
+    for _ in 0..3 {
+        let (none, longer) = (head.len(), ok.replace(": 2", ": 4"));
+        assert_eq!(read(ok.as_bytes(), false), (200, b"ok".to_vec(), none + 2, true));
+        assert_eq!(read(ok.as_bytes(), false), (200, b"ok".to_vec(), none + 2, true));
+        assert_eq!(read(ok.as_bytes(), true), (200, Vec::new(), none, true));
+        assert_eq!(read(longer.as_bytes(), false), (200, b"okHT".to_vec(), none + 4, true));
+        let closing = ok.replace("Content-Length: 2", "Connection: close\r\nContent-Length: 2");
+        assert!(!read(closing.as_bytes(), false).3);
+        let moved = ok.replace("200 OK\r\n", "302 x\r\nLocation: /a\r\n");
+        assert_eq!(read(moved.as_bytes(), false).0, 302);
+    }
+}
+
 /// An answer of any framing, with 1xx heads, trailers and left-over bytes.
 fn answers() -> impl Strategy<Value = Vec<u8>> {
     let body = proptest::collection::vec(any::<u8>(), 0..80);
@@ -253,6 +286,26 @@ fn answers() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    #[test]
+    fn sharing_the_last_head_changes_nothing(
+        wires in proptest::collection::vec(answers(), 1..4),
+        order in proptest::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..12),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let last = LastHead::default();
+        for (which, no_body) in order {
+            let wire = which.get(&wires);
+            let cut = cut.index(wire.len());
+            let setup = Setup { no_body, ..Setup::default() };
+            for slices in [vec![&wire[..]], vec![&wire[..cut], &wire[cut..]]] {
+                let alone = ResponseParser::new(setup.limits);
+                let shared = ResponseParser::sharing(setup.limits, last.clone());
+                let expect = run_with(alone, slices.clone(), true, setup);
+                prop_assert_eq!(run_with(shared, slices, true, setup), expect);
+            }
+        }
+    }
+
     #[test]
     fn every_split_gives_the_same_answer(
         wire in answers(),

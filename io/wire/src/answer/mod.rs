@@ -33,6 +33,7 @@ use takt_time::{Nanos, Span};
 use crate::api::Api;
 use crate::delta::{FinishReason, Kinds, Text, Usage};
 use crate::framing::{FramingError, Limits};
+use crate::last_head::LastHead;
 use crate::outcome::Outcome;
 use crate::response::{Part, ResponseParser};
 use run::Run;
@@ -120,7 +121,14 @@ impl Answer {
     /// Ready for the answer to `ask`.
     #[must_use]
     pub fn new(ask: Ask, limits: Limits) -> Self {
-        let mut answer = Self { http: ResponseParser::new(limits), run: Run::new(ask, limits) };
+        Self::sharing(ask, limits, LastHead::default())
+    }
+
+    /// The same, as [`ResponseParser::sharing`].
+    #[must_use]
+    pub fn sharing(ask: Ask, limits: Limits, last: LastHead) -> Self {
+        let http = ResponseParser::sharing(limits, last);
+        let mut answer = Self { http, run: Run::new(ask, limits) };
         answer.http.reset(ask.no_body);
         answer
     }
