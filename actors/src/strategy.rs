@@ -39,6 +39,12 @@ pub trait Strategy {
     /// The phase issues nothing more, whatever ended that. Called once.
     fn issuing_ended(&mut self) {}
 
+    /// It says itself when there are no more arrivals of before the phase's end: they may still be on their way when the
+    /// session sees that moment pass.
+    fn ends_itself(&self) -> bool {
+        false
+    }
+
     /// A request of this phase has ended after the phase stopped issuing.
     fn drained(&mut self, _done: &Completed, _pace: &mut dyn Pace) {}
 
@@ -53,6 +59,9 @@ pub trait Pace {
 
     /// The start of the phase: what a schedule counts from.
     fn start(&self) -> Nanos;
+
+    /// When a span ends the issuing, if one does.
+    fn end(&self) -> Option<Nanos>;
 
     /// Requests of earlier phases still in flight.
     fn inherited(&self) -> u32;

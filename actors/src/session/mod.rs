@@ -281,7 +281,9 @@ impl Session {
         self.meeting = false;
         let id = self.next_id();
         let issuer = PhaseIssuer::new(id, start, &config);
-        if let Some(at) = issuer.ends_at() {
+        if let Some(at) = issuer.ends_at()
+            && !config.strategy.ends_itself()
+        {
             cx.call_at(at, SessionMsg::PhaseOver(id));
         }
         self.phases.push(PhaseOutcome {

@@ -27,6 +27,10 @@ impl Pace for Hand<'_, '_> {
         self.issuer.start
     }
 
+    fn end(&self) -> Option<Nanos> {
+        self.issuer.ends_at()
+    }
+
     fn inherited(&self) -> u32 {
         // No later phase has begun: what is not this one's is of earlier ones.
         let earlier = self.link.all_in_flight - self.in_flight();

@@ -9,8 +9,9 @@ use crate::strategy::{Pace, Strategy};
 /// A clock outside the reactor. It knows the phase's arrivals, and sends each one to the session as
 /// [`crate::SessionMsg::Arrival`] when it is due, in order and without leaving any out. No call may wait.
 pub trait Pacer {
-    /// The phase begins at `start`, which its schedule counts from.
-    fn begin(&mut self, start: Nanos);
+    /// The phase begins at `start`, which its schedule counts from. Arrivals of before `end`, if it has one, are wanted,
+    /// however late they are; then, not before `end` where it is that which ends them, the word that there are no more.
+    fn begin(&mut self, start: Nanos, end: Option<Nanos>);
 
     /// No more arrivals are wanted. May be called again.
     fn end(&mut self);
@@ -33,7 +34,7 @@ impl Paced {
 
 impl Strategy for Paced {
     fn start(&mut self, pace: &mut dyn Pace) {
-        self.pacer.begin(pace.start());
+        self.pacer.begin(pace.start(), pace.end());
     }
 
     fn tick(&mut self, _token: u64, _pace: &mut dyn Pace) {}
@@ -51,6 +52,10 @@ impl Strategy for Paced {
 
     fn issuing_ended(&mut self) {
         self.pacer.end();
+    }
+
+    fn ends_itself(&self) -> bool {
+        true
     }
 }
 
@@ -96,7 +101,7 @@ mod tests {
     struct Line(Addr<Tell>);
 
     impl Pacer for Line {
-        fn begin(&mut self, start: Nanos) {
+        fn begin(&mut self, start: Nanos, _: Option<Nanos>) {
             self.0.send(Tell::Begin(start));
         }
         fn end(&mut self) {

@@ -51,7 +51,8 @@ impl Strategy for Timed {
             ARM => self.arm_next(pace),
             _ if pace.issue_next(&mut self.order, Some(self.due)).is_none() => {}
             // What is not needed for the write waits until that is done: a timer's turn comes after it.
-            _ if std::mem::take(&mut self.rehearsed) => pace.at(pace.now(), ARM),
+            // Its deadline is the send's own, before the end of the phase, which may be over by now.
+            _ if std::mem::take(&mut self.rehearsed) => pace.at(self.due, ARM),
             _ => self.arm_next(pace),
         }
     }

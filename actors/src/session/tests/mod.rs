@@ -1,6 +1,8 @@
 //! The session in virtual time, against an endpoint whose every answer is planned.
 
 mod conversations;
+mod held_up;
+
 mod limits;
 mod rehearsals;
 mod stops;

@@ -40,10 +40,13 @@ impl Beat {
         let mut next = commands.recv().ok();
         while let Some(command) = next {
             next = match command {
-                Command::Begin { phase, start } => {
+                Command::Begin { phase, start, end } => {
                     let arrivals = self.phases.get_mut(usize::from(phase.0)).and_then(Option::take);
                     match arrivals {
-                        Some(arrivals) => beat(arrivals, phase, start, commands, &mut send),
+                        Some(arrivals) => {
+                            let moments = Moments { arrivals, start, end, cut: None };
+                            beat(moments, phase, commands, &mut send)
+                        }
                         None => commands.recv().ok(),
                     }
                 }
@@ -53,18 +56,36 @@ impl Beat {
     }
 }
 
+/// The moments of a phase.
+struct Moments {
+    arrivals: Box<dyn Arrivals>,
+    start: Nanos,
+    end: Option<Nanos>,
+    /// The end of the phase, once there was a moment behind it.
+    cut: Option<Nanos>,
+}
+
+impl Iterator for Moments {
+    type Item = Nanos;
+
+    fn next(&mut self) -> Option<Nanos> {
+        let at = self.start + self.arrivals.next()?;
+        self.cut = self.end.filter(|end| at >= *end);
+        if self.cut.is_some() { None } else { Some(at) }
+    }
+}
+
 /// Sends the arrivals of one phase. Comes back with the command that ended it; `None`: there is none to
 /// come.
 fn beat(
-    mut arrivals: Box<dyn Arrivals>,
+    mut moments: Moments,
     phase: PhaseId,
-    start: Nanos,
     commands: &Receiver<Command>,
     send: &mut impl FnMut(&[Arrival]) -> bool,
 ) -> Option<Command> {
     let mut due = Vec::with_capacity(TOGETHER_MAX);
     let mut ordinal = 0;
-    let mut next = arrivals.next().map(|offset| start + offset);
+    let mut next = moments.next();
     while let Some(at) = next {
         if let Waited::Told(command) = wait(at, commands) {
             return command;
@@ -73,12 +94,17 @@ fn beat(
         while let Some(scheduled) = next.filter(|at| *at <= now && due.len() < TOGETHER_MAX) {
             due.push(Arrival { phase, ordinal, scheduled: Some(scheduled) });
             ordinal += 1;
-            next = arrivals.next().map(|offset| start + offset);
+            next = moments.next();
         }
         if !send(&due) {
             return None;
         }
         due.clear();
+    }
+    if let Some(end) = moments.cut
+        && let Waited::Told(command) = wait(end, commands)
+    {
+        return command;
     }
     let last = Arrival { phase, ordinal, scheduled: None };
     if send(&[last]) { commands.recv().ok() } else { None }
@@ -130,7 +156,7 @@ mod tests {
     fn arrivals_come_in_order_none_left_out_and_the_last_is_said() {
         let beat = Beat { phases: vec![Some(Box::new(Each(150)))] };
         let (tell, commands) = mpsc::channel();
-        tell.send(Command::Begin { phase: PhaseId(0), start: takt_net::now() }).unwrap();
+        tell.send(Command::Begin { phase: PhaseId(0), start: takt_net::now(), end: None }).unwrap();
         drop(tell);
         let mut seen = Vec::new();
         // Nobody is left to command it: the phase that began is over at once.
@@ -142,7 +168,7 @@ mod tests {
 
         let beat = Beat { phases: vec![Some(Box::new(Each(150)))] };
         let (tell, commands) = mpsc::channel();
-        tell.send(Command::Begin { phase: PhaseId(0), start: takt_net::now() }).unwrap();
+        tell.send(Command::Begin { phase: PhaseId(0), start: takt_net::now(), end: None }).unwrap();
         beat.run(&commands, |due| {
             seen.extend_from_slice(due);
             due.iter().all(|arrival| arrival.scheduled.is_some())
@@ -151,6 +177,33 @@ mod tests {
         assert_eq!(ordinals, (0..=150).collect::<Vec<_>>());
         assert!(seen[..150].iter().all(|arrival| arrival.scheduled.is_some()));
         assert_eq!(seen[150].scheduled, None);
+    }
+
+    #[test]
+    fn what_is_due_before_the_end_is_sent_and_then_the_last_is_said_at_the_end() {
+        struct EachMs(u64);
+        impl Arrivals for EachMs {
+            fn next(&mut self) -> Option<Span> {
+                self.0 += 1;
+                Some(Span::from_millis(self.0))
+            }
+        }
+        // All of it is over: a clock that was held up sends what it owes.
+        for (ms, expect) in [(20, 19), (1, 0)] {
+            let start = Nanos::from_nanos(1_000);
+            let end = Some(start + Span::from_millis(ms));
+            let beat = Beat { phases: vec![Some(Box::new(EachMs(0)))] };
+            let (tell, commands) = mpsc::channel();
+            tell.send(Command::Begin { phase: PhaseId(0), start, end }).unwrap();
+            let mut seen = Vec::new();
+            beat.run(&commands, |due| {
+                seen.extend_from_slice(due);
+                due.iter().all(|arrival| arrival.scheduled.is_some())
+            });
+            assert_eq!(seen.len(), expect + 1);
+            assert_eq!(seen[expect].scheduled, None);
+            assert!(seen[..expect].iter().all(|arrival| arrival.scheduled < end));
+        }
     }
 
     #[test]
@@ -164,9 +217,9 @@ mod tests {
         let phases = (0..2).map(|_| Some(Box::new(Never) as Box<dyn Arrivals>)).collect();
         let (tell, commands) = mpsc::channel();
         for command in [
-            Command::Begin { phase: PhaseId(0), start: Nanos::ZERO },
+            Command::Begin { phase: PhaseId(0), start: Nanos::ZERO, end: None },
             Command::End,
-            Command::Begin { phase: PhaseId(1), start: Nanos::ZERO },
+            Command::Begin { phase: PhaseId(1), start: Nanos::ZERO, end: None },
         ] {
             tell.send(command).unwrap();
         }

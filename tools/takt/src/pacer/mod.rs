@@ -59,8 +59,8 @@ pub(crate) enum Running {
 /// What a clock is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// A phase has begun: its arrivals count from `start`.
-    Begin { phase: PhaseId, start: Nanos },
+    /// A phase has begun: its arrivals count from `start`, and those before `end` are wanted.
+    Begin { phase: PhaseId, start: Nanos, end: Option<Nanos> },
     /// No more of them are wanted.
     End,
 }
@@ -157,9 +157,9 @@ impl Drop for Running {
 }
 
 impl Pacer for Hold {
-    fn begin(&mut self, start: Nanos) {
+    fn begin(&mut self, start: Nanos, end: Option<Nanos>) {
         // A clock that has gone is noticed by whoever watches it.
-        let _ = self.line.send(Command::Begin { phase: self.phase, start });
+        let _ = self.line.send(Command::Begin { phase: self.phase, start, end });
     }
 
     fn end(&mut self) {

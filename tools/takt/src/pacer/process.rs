@@ -115,8 +115,10 @@ fn tell(mut stdin: ChildStdin, commands: Receiver<Command>) -> io::Result<()> {
     thread::Builder::new().name("takt-pacer-line".to_owned()).spawn(move || {
         for command in commands {
             let line = match command {
-                Command::Begin { phase, start } => {
-                    format!("begin {} {}\n", phase.0, start.as_nanos())
+                Command::Begin { phase, start, end } => {
+                    let end =
+                        end.map_or_else(|| "never".to_owned(), |end| end.as_nanos().to_string());
+                    format!("begin {} {} {end}\n", phase.0, start.as_nanos())
                 }
                 Command::End => "end\n".to_owned(),
             };
@@ -184,9 +186,11 @@ fn parse(line: &str) -> Option<Command> {
     if line == "end" {
         return Some(Command::End);
     }
-    let (phase, start) = line.strip_prefix("begin ")?.split_once(' ')?;
-    let start = Nanos::from_nanos(start.parse().ok()?);
-    Some(Command::Begin { phase: PhaseId(phase.parse().ok()?), start })
+    let words: Vec<&str> = line.strip_prefix("begin ")?.split(' ').collect();
+    let &[phase, start, end] = words.as_slice() else { return None };
+    let at = |word: &str| word.parse().ok().map(Nanos::from_nanos);
+    let end = if end == "never" { None } else { Some(at(end)?) };
+    Some(Command::Begin { phase: PhaseId(phase.parse().ok()?), start: at(start)?, end })
 }
 
 /// What the process says first.
