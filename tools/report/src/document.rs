@@ -100,7 +100,7 @@ impl Source<'_> {
         let steady = phase.started.and_then(|start| phase.steady.result(start));
         result.steady = steady.filter(|_| undisturbed);
         result.requests_per_s = issue_window
-            .and_then(|window| per_second(phase.issued, phase.issued, window))
+            .and_then(|window| per_second(phase.sent.count, phase.sent.count, window))
             .filter(|_| undisturbed || phase.scheduled.span().is_some());
         let clear = self.clear_time();
         let per_duration = |amount| clear.and_then(|time| per_second(amount, phase.clear, time));

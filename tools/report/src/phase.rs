@@ -69,6 +69,8 @@ pub(crate) struct PhaseFold {
 pub(crate) struct Extent {
     pub(crate) first: Option<Nanos>,
     pub(crate) last: Option<Nanos>,
+    /// How many.
+    pub(crate) count: u64,
 }
 
 /// What requests are folded with, besides their phase.
@@ -328,6 +330,7 @@ impl PhaseFold {
 impl Extent {
     /// Includes an instant.
     pub(crate) fn take(&mut self, at: Nanos) {
+        self.count += 1;
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
         self.last = self.last.max(Some(at));
     }
@@ -338,6 +341,8 @@ impl Extent {
     }
 
     fn merge(&mut self, other: Self) {
-        other.first.into_iter().chain(other.last).for_each(|at| self.take(at));
+        self.first = self.first.into_iter().chain(other.first).min();
+        self.last = self.last.max(other.last);
+        self.count += other.count;
     }
 }

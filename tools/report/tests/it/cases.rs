@@ -191,6 +191,25 @@ fn e3_where_everything_fails_there_is_no_rate_of_success() {
     assert_eq!(phase.lateness_us.unwrap().count, 20);
 }
 
+/// E3: the server goes after two seconds of ten: what found no connection was not sent.
+#[test]
+fn e3_the_rate_of_sends_is_that_of_what_was_sent() {
+    let mut run = Run::new(vec![open("p", 10.0)]);
+    run.phase(0, 0.0, 10_000.0);
+    for i in 0..100u64 {
+        let due = i as f64 * 100.0;
+        let mut request = if i < 20 { ok(i, due, due + 5.0) } else { failed(i, due, due) };
+        if i >= 20 {
+            (request.done.times.acquired, request.done.times.sent) = (None, None);
+            request.done.times.written = None;
+        }
+        run.add(&request.scheduled(due));
+    }
+    let phase = run.only_phase();
+    assert_eq!((phase.issued, phase.failed), (100, 80));
+    near(phase.requests_per_s.unwrap(), 20.0 / 1.9);
+}
+
 /// R2: ten a second, one in flight at a time, half a second of service.
 #[test]
 fn r2_latency_from_schedule_grows_while_from_send_stays() {
