@@ -79,7 +79,9 @@ impl Actor for Late {
 
     fn handle(&mut self, tell: Tell, cx: &mut Context<'_, Self>) {
         match tell {
-            Tell::Begin(end) => cx.call_at(end.unwrap() + Span::from_millis(500), Tell::Say(end)),
+            Tell::Begin(end) => {
+                cx.call_at(end.unwrap() + Span::from_millis(500), Tell::Say(end));
+            }
             Tell::Say(end) => {
                 let moments = [1, 2, 3]
                     .map(|ms| Some(end.unwrap().saturating_sub(Span::from_millis(4 - ms))));
@@ -88,9 +90,8 @@ impl Actor for Late {
                     let message = SessionMsg::Arrival { phase: PhaseId(0), ordinal, scheduled };
                     self.0.borrow().as_ref().unwrap().send(message);
                 }
-                return;
             }
-        };
+        }
     }
 }
 

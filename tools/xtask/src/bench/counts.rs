@@ -63,6 +63,7 @@ const ROWS: &[Row] = &[
     row("timer", "path_cost", &["--of", "timer", "--count"], 20_000),
     row("engine", "examples/turn_cost", &[], 10_000),
     row("request", "path_cost", &["--of", "request", "--count"], 4_000),
+    row("raw-request", "path_cost", &["--of", "raw", "--count"], 4_000),
     row("shared-request", "path_cost", &["--of", "shared", "--count"], 4_000),
     row("open-request", "path_cost", &["--of", "open", "--count"], 4_000),
     row("served", "path_cost", &["--of", "served", "--count"], 4_000),
