@@ -92,7 +92,7 @@ impl Prepared {
     fn pick(&self, request: &Request<'_>) -> (&Answer, bool) {
         match request.method {
             "POST" => {}
-            "GET" if request.path() == "/v1/models" => return (&self.models, false),
+            "GET" | "HEAD" if request.path() == "/v1/models" => return (&self.models, false),
             _ => return (&self.plain, false),
         }
         let generating = match Api::of(request) {
@@ -259,6 +259,26 @@ mod tests {
         assert_eq!(prepared.plain.kept.len(), PLAIN_LEN);
         for (method, path) in [("POST", "/infer"), ("GET", "/"), ("PUT", "/v1/chat/completions")] {
             assert_eq!(ask(method, path, "{}").body.as_bytes(), plain_body(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_head_request_gets_the_head_that_a_get_would() {
+        let prepared = Prepared::new(InstantConfig::default(), b"m", 0);
+        for path in ["/v1/models", "/x"] {
+            let answer = |method: &str| {
+                let wire = format!("{method} {path} HTTP/1.1\r\n\r\n");
+                let mut parser = RequestParser::new(Limits::default());
+                let Ok(Step::Request { request, .. }) = parser.next(wire.as_bytes()) else {
+                    panic!()
+                };
+                let mut out = Vec::new();
+                prepared.answer(&request, &mut out);
+                String::from_utf8(out).unwrap()
+            };
+            let (head, get) = (answer("HEAD"), answer("GET"));
+            assert!(head.ends_with("\r\n\r\n") && head.len() < get.len(), "{head}");
+            assert!(get.starts_with(&head), "{path}: {head}{get}");
         }
     }
 

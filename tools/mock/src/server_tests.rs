@@ -464,6 +464,8 @@ fn routes_are_what_they_say() {
     }
     let rig = ask(timed(|_| ()), "HEAD /health HTTP/1.1\r\n\r\n");
     assert!(rig.received(0).ends_with(b"Content-Length: 15\r\n\r\n"));
+    let head = ask(instant(), "HEAD /metrics HTTP/1.1\r\n\r\n").received(0);
+    assert!(String::from_utf8(head).unwrap().contains("text/plain"));
     let rig = ask(instant(), "GET /metrics HTTP/1.1\r\n\r\n");
     assert!(only(rig.answers(0)).body.contains("takt_mock_connections_total 1\n"));
 }

@@ -107,7 +107,7 @@ impl Site {
     pub(crate) fn answer(&mut self, request: &Request<'_>, page: &mut Page<'_>) -> Reply {
         match &self.service {
             Service::Instant(prepared) => {
-                if request.method == "GET" && request.path() == "/metrics" {
+                if matches!(request.method, "GET" | "HEAD") && request.path() == "/metrics" {
                     self.metrics(request, page);
                     return Reply::Written;
                 }
