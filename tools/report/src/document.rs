@@ -10,6 +10,7 @@ use takt_record::{
 use takt_time::{Nanos, Span};
 
 use crate::fold::RunFold;
+use crate::gone::GONE;
 use crate::health::{HealthSpan, worse};
 use crate::phase::PhaseFold;
 use crate::rate::per_second;
@@ -98,7 +99,8 @@ impl Source<'_> {
         // While it is profiled a server is slower, and so is a closed loop.
         let undisturbed = windows == 0;
         let steady = phase.started.and_then(|start| phase.steady.result(start));
-        result.steady = steady.filter(|_| undisturbed);
+        let served = duration.is_none_or(|length| phase.gone.share(length.as_secs_f64()) <= GONE);
+        result.steady = steady.filter(|_| undisturbed && served);
         result.requests_per_s = issue_window
             .and_then(|window| per_second(phase.sent.count, phase.sent.count, window))
             .filter(|_| undisturbed || phase.scheduled.span().is_some());

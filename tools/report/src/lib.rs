@@ -15,6 +15,7 @@
 mod counted;
 mod document;
 mod fold;
+mod gone;
 mod health;
 mod live;
 mod packed;

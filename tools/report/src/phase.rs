@@ -10,6 +10,7 @@ use takt_record::{
 };
 use takt_time::Nanos;
 
+use crate::gone::Gone;
 use crate::health::HealthSpan;
 use crate::samples::ErrorSamples;
 use crate::slo::Slo;
@@ -50,6 +51,7 @@ pub(crate) struct PhaseFold {
     /// Sends of requests that ended, and when the schedule wanted these same sends.
     pub(crate) sent: Extent,
     pub(crate) scheduled: Extent,
+    pub(crate) gone: Gone,
     pub(crate) in_flight: u64,
     /// When `in_flight` was last accounted for, and how often it changed.
     pub(crate) changed: Nanos,
@@ -191,6 +193,7 @@ impl PhaseFold {
         match done.outcome {
             Outcome::Ok => {
                 self.succeeded += 1;
+                self.gone.succeeded(done.times.end);
                 if let Some(reason) = done.finish {
                     self.finish[usize::from(reason.code())] += 1;
                 }
@@ -211,6 +214,7 @@ impl PhaseFold {
             }
             Outcome::Failed(failure) => {
                 self.failed += 1;
+                self.gone.failed(done.times.issued, done.times.end);
                 self.errors[usize::from(failure.kind.code())] += 1;
                 if let Some(tracked) = &mut self.tracked {
                     tracked.timeline(done.times.end).bin(done.times.end).failed += 1;
@@ -296,6 +300,7 @@ impl PhaseFold {
         self.ended_by = self.ended_by.or(other.ended_by).filter(|_| self.issuing_ended.is_some());
         self.state = self.state.max(other.state).filter(|_| self.ended.is_some());
         self.sent.merge(other.sent);
+        self.gone.merge(other.gone);
         self.scheduled.merge(other.scheduled);
         self.steady = SteadyWindow::default();
         self.talks.merge(&other.talks);

@@ -8,6 +8,7 @@ use takt_record::{
 
 use super::{Bench, Limits, grade};
 use crate::fold::RunFold;
+use crate::gone::GONE;
 use crate::phase::PhaseFold;
 
 /// Requests that this side gave up, by a signal, by `run_timeout` or for want of its pacer: what the server
@@ -43,6 +44,15 @@ pub(super) fn service(
                 }
             });
         }
+    }
+    if let (Some(tail), Some(length_s)) = (phase.gone.tail(), result.duration_s) {
+        bench.above("endpoint_gone", phase.gone.share(length_s), GONE, || {
+            format!(
+                "Nothing succeeded in the last {tail} of the phase, though {} requests were tried: rates are means \
+                 over a time in which there was no service.",
+                phase.gone.failures()
+            )
+        });
     }
     profiled(bench, phase);
     let first = result.ttft_ms.from_send.or(result.first_byte_ms);

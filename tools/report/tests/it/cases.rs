@@ -210,6 +210,34 @@ fn e3_the_rate_of_sends_is_that_of_what_was_sent() {
     near(phase.requests_per_s.unwrap(), 20.0 / 1.9);
 }
 
+/// E3: the server of a closed loop goes; the client is refused, and tries again without hurry.
+#[test]
+fn e3_a_server_that_goes_before_the_end_is_noticed_though_failures_are_few() {
+    // Of each of the last 40: when it was issued and when it failed.
+    let judged = |tail: fn(u64) -> (f64, f64)| {
+        let mut run = Run::new(vec![closed("p", 4)]);
+        run.phase(0, 0.0, 3_000.0);
+        for i in 0..20_000u64 {
+            run.add(&ok(i, i as f64 * 0.05, i as f64 * 0.05 + 0.2));
+        }
+        for i in 0..40u64 {
+            let (issued, ended) = tail(i);
+            run.add(&failed(20_000 + i, issued, ended));
+        }
+        let result = run.result();
+        let reason = result.verdict.reasons.iter().find(|reason| reason.name == "endpoint_gone");
+        (reason.map(|reason| (reason.status, reason.value)), result.phases[0].steady.is_some())
+    };
+    let (reason, steady) = judged(|i| (1_001.0 + i as f64 * 50.0, 1_001.0 + i as f64 * 50.0));
+    let (status, share) = reason.expect("it is gone for two seconds of three");
+    assert_eq!((status, steady), (VerdictStatus::Invalid, false));
+    near(share, (1_001.0 + 39.0 * 50.0 - 1_000.15) / 3_000.0);
+    // Those that were under way, and time out in the end, do not say that it is gone.
+    assert_eq!(judged(|i| (999.0, 2_000.0 + i as f64)).0, None);
+    assert_eq!(judged(|i| (1_001.0, 1_001.0 + i as f64)).0, None);
+    assert!(judged(|i| (1_001.0, 1_001.0 + i as f64)).1, "only the last moment");
+}
+
 /// R2: ten a second, one in flight at a time, half a second of service.
 #[test]
 fn r2_latency_from_schedule_grows_while_from_send_stays() {
