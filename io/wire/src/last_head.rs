@@ -1,5 +1,5 @@
 //! The head that was read last: a server says the same, byte by byte, until a date or a length changes, and what is the
-//! same means the same. To compare a head costs a hundredth of what it takes to read it.
+//! same means the same. To compare a head costs a twentieth of what it takes to read it.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -15,7 +15,7 @@ use super::machine::Quiet;
 use super::own::{Mock, Scratch, TaktRun, build};
 use super::rounds::median;
 use super::table::{Report, Table};
-use super::{flags, pinned, spent, two_cores};
+use super::{bound, flags, pinned, spent, two_cores};
 
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
@@ -78,7 +78,7 @@ impl Options {
 #[derive(Debug)]
 struct Kept {
     sent: f64,
-    /// From the first moment of the schedule to its last send, in seconds; of takt alone.
+    /// From the first send to the last, in seconds; of takt alone.
     window_s: Option<f64>,
     p50_us: f64,
     /// Of each second, in order.
@@ -179,7 +179,7 @@ fn by_takt(takt: &Path, options: &Options, wait: &str, server: &Mock) -> anyhow:
     let flags = ["--api", "raw", "--core", "0", "--wait", wait, "--rate", &rate];
     let more = ["--duration", &duration, "--set", &warm, "--set", &max];
     let flags = [&flags[..], &more].concat();
-    let run = TaktRun::free(takt, server, &flags, &options.takt_flags)?;
+    let run = TaktRun::of(bound(takt), server, &flags, &options.takt_flags)?;
     let issued = number(run.phase("issued"))?;
     ensure!(run.succeeded() == issued, "{} of {issued} succeeded", run.succeeded());
     Ok(Kept {

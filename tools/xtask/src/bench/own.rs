@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::spent::Spent;
-use super::{bound, machine, pinned, said, spent};
+use super::{bound, machine, said, spent};
 
 /// Builds takt and the floor, always together: cargo unites the features of what it builds at once, and every
 /// benchmark that runs takt has to measure the same program. What is built by itself ([`cargo`]) has the features
@@ -103,28 +103,9 @@ pub(super) struct TaktRun {
 }
 
 impl TaktRun {
-    /// `takt run ARGS` on core 0 against `server`; `more` are further flags of the user's. A request that fails is an
-    /// error.
+    /// `run ARGS` of the `command` that is takt, against `server`; `more` are further flags of the user's. A request that
+    /// fails is an error.
     pub(super) fn of(
-        program: &Path,
-        server: &Mock,
-        args: &[&str],
-        more: &[String],
-    ) -> anyhow::Result<Self> {
-        Self::by(pinned(0, program), server, args, more)
-    }
-
-    /// The same, each thread on the core that takt's own flags give it, or the kernel.
-    pub(super) fn free(
-        program: &Path,
-        server: &Mock,
-        args: &[&str],
-        more: &[String],
-    ) -> anyhow::Result<Self> {
-        Self::by(bound(program), server, args, more)
-    }
-
-    fn by(
         mut command: Command,
         server: &Mock,
         args: &[&str],

@@ -15,7 +15,7 @@ use super::own::{Mock, TaktRun, build};
 use super::rounds::median;
 use super::server::{Server, ServerKind};
 use super::table::{Report, Table};
-use super::{flags, two_cores};
+use super::{flags, pinned, two_cores};
 
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
@@ -299,8 +299,12 @@ impl Scale<'_> {
         let one = ["--concurrency", "1", "--requests", "1"];
         let mut all = Vec::new();
         for _ in 0..self.options.rounds {
-            let run =
-                TaktRun::of(&self.takt, server, &[flags, &one].concat(), &self.options.takt_flags)?;
+            let run = TaktRun::of(
+                pinned(0, &self.takt),
+                server,
+                &[flags, &one].concat(),
+                &self.options.takt_flags,
+            )?;
             all.push(run.spent.cpu.all_s());
         }
         Ok(median(&mut all))
@@ -311,7 +315,10 @@ impl Scale<'_> {
         let mut runs = Runs::default();
         for _ in 0..self.options.rounds {
             let flags = [flags, &["--duration", &duration]].concat();
-            runs.push(&TaktRun::of(&self.takt, server, &flags, &self.options.takt_flags)?, start_s);
+            runs.push(
+                &TaktRun::of(pinned(0, &self.takt), server, &flags, &self.options.takt_flags)?,
+                start_s,
+            );
         }
         Ok(runs)
     }

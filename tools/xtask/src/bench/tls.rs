@@ -8,10 +8,10 @@ use std::path::Path;
 
 use anyhow::{bail, ensure};
 
-use super::flags;
 use super::own::{Mock, TaktRun, build};
 use super::rounds::median;
 use super::table::{Report, Table};
+use super::{flags, pinned};
 
 /// What `--help` shows.
 pub(super) const USAGE: &str = "\
@@ -123,7 +123,12 @@ fn unit_us(
         let text = requests.to_string();
         let common = ["--concurrency", "64", "--requests", &text, "--set", "journal=off"];
         let dataset = ["--set", "dataset={format: synthetic, prompts: 1000}"];
-        let run = TaktRun::of(program, server, &[&common[..], &dataset, flags].concat(), more)?;
+        let run = TaktRun::of(
+            pinned(0, program),
+            server,
+            &[&common[..], &dataset, flags].concat(),
+            more,
+        )?;
         ensure!(run.succeeded() == requests as f64, "{} of {requests} succeeded", run.succeeded());
         anyhow::Ok(run.spent.cpu.all_s() * 1e6)
     };
